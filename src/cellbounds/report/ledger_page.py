@@ -272,7 +272,10 @@ def ledger_page(
         version=__version__,
         public=public,
         entries=shown,
-        banner=_banner(state, entries, None if public else ledger),
+        # Somebody may have added an entry meanwhile; the page is about those that were read.
+        check=None if public else ledger.verify(head=entries[-1].hash, entries=len(entries)),
+        standing=None if public else state.standing.value,
+        outcomes=OUTCOMES,
         variables=[[name, [*map(label_text, state.domain.levels(name))]] for name in names],
         policy=state.policy.to_dict(),
         independent=state.independent,
@@ -298,31 +301,6 @@ def _shown_entries(entries: Sequence[Entry], public: bool) -> list[dict[str, Any
         shown.append(about | entry.content | entry.to_dict())
     blank = {"statements": (), "judged": None, "already_out": False, "knows": ()}
     return [blank | entry for entry in (public_history(entries)["entries"] if public else shown)]
-
-
-def _banner(state: LedgerState, entries: Sequence[Entry], ledger: Ledger | None) -> dict[str, Any]:
-    """What stands above everything; without the ledger, what outsiders may read there."""
-    count, tone, sign = len(state.released), "untold", "i"
-    if ledger is None:
-        word = f"{count} RELEASE{'' if count == 1 else 'S'}"
-        said = "what was released about one confidential table, and what anybody can work out"
-        notes = ["Releases are judged by the owner of the table."] if count else []
-    else:
-        kinds = [entry.kind for entry in entries]
-        tally = (f"{kinds.count(kind)} {KINDS[kind][1]}" for kind in KINDS if kind in kinds)
-        notes = [f"Entries: {', '.join(tally)}."]
-        # Somebody may have added an entry meanwhile; the page is about those that were read.
-        check = ledger.verify(head=entries[-1].hash, entries=len(entries))
-        word, said = "NOTHING IS OUT", "nothing was released yet"
-        if not check.intact:
-            tone, sign, word, said = "unsafe", "×", "THE LEDGER WAS CHANGED", check.problem
-        elif count:
-            tone, said = state.standing.value, "the last verdict on everything that is out"
-            word, sign = OUTCOMES[tone]
-        if check.intact:
-            chain = f"the chain of hashes was checked: every link of {len(entries)} entries holds"
-            notes.append(f"{chain}.")
-    return {"word": word, "sign": sign, "tone": tone, "said": said, "notes": notes}
 
 
 def _spoken(state: LedgerState) -> tuple[str, ...]:

@@ -109,9 +109,6 @@ def _headers(levels: Sequence[Sequence[str]]) -> list[tuple[HeaderCell, ...]]:
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-TITLED = 6
-"""Statements that the title names."""
-
 SIGNS = {
     "broken": ("×", "breaks a rule"),
     "open": ("?", "could not be decided"),
@@ -153,9 +150,6 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
     word, sign = OUTCOMES[verdict["outcome"]]
     if public["policy"] is None:
         word = "NOT JUDGED"
-    notations = [statement["notation"] for statement in public["published"]["statements"]]
-    left = len(notations) - TITLED
-    title = ", ".join(notations[:TITLED]) + (f" and {left} more" if left > 0 else "")
     return rendered(
         "report.html.j2",
         ["report.css"],
@@ -166,9 +160,6 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
         word=word,
         sign=sign,
         tone=verdict["outcome"] or "untold",
-        title=title,
-        question=f"May {title} be published?" if internal else f"What {title} gives away",
-        steps=_next_steps(verdict) if internal else [],
         findings=_findings(verdict, internal),
         layout=laid_out(public["variables"], public["columns"]) if is_map else None,
         names=json.dumps([[name, [*map(label_text, of)]] for name, of in public["variables"]]),
@@ -222,14 +213,6 @@ def _templates() -> Any:
     return environment
 
 
-SUGGEST = (
-    "`cellbounds suggest`, given the same table and release, lists safe releases near this one"
-)
-
-CHANGES = 5
-"""Ways to change what was found that are named."""
-
-
 def _findings(
     verdict: Mapping[str, Any], internal: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
@@ -242,25 +225,6 @@ def _findings(
     ]
     findings.sort(key=lambda made: (made["outcome"] != "unsafe", made.get("size") or math.inf))
     return findings
-
-
-def _next_steps(verdict: Mapping[str, Any]) -> list[str]:
-    """What the owner does now, in sentences."""
-    if verdict["outcome"] == "safe":
-        return [
-            "it may be published under this policy, if nothing else about this table is out",
-            "if something is, or will be: `cellbounds ledger` judges releases together",
-            "keep this page to yourself; `--public` writes one to hand on",
-        ]
-    first = "do not publish it as it is"
-    if verdict["outcome"] == "undecided":
-        first = "take it for unsafe until it is decided: more time (`--seconds`) may settle it"
-    changes = dict.fromkeys(filter(None, (finding["change"] for finding in verdict["findings"])))
-    ways = [f"what would change it: {change}" for change in [*changes][:CHANGES]]
-    if len(changes) > CHANGES:
-        more = counted(len(changes) - CHANGES, "more way")
-        ways.append(f"{more}: the JSON and Excel forms of this report have them all")
-    return [first, SUGGEST, *ways]
 
 
 def _sentence(text: str) -> str:
