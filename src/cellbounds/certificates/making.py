@@ -175,7 +175,7 @@ class _Prover:
         weights = np.zeros(self._size, dtype=np.int64)
         np.add.at(weights, cells, sign)
         if limited:
-            return self._multipliers(self._problem, weights, sign * int(proven))
+            return self._dual(self._problem, weights, sign * int(proven))
         ray = _ray(self._problem, weights)
         return None if ray is None else {"kind": "unbounded", "ray": ray}
 
@@ -197,9 +197,7 @@ class _Prover:
         assert self._problem is not None
         return LinearProgram(self._problem)
 
-    def _multipliers(
-        self, problem: Problem, weights: IntArray, proven: int
-    ) -> dict[str, Any] | None:
+    def _dual(self, problem: Problem, weights: IntArray, proven: int) -> dict[str, Any] | None:
         """Multipliers that prove ``weights @ cells >= proven``."""
         if not len(problem.cells) or self._effort.spent:
             return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import datetime
-import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
+from cellbounds.report.formats import json_text
 from cellbounds.report.pages.content import (
     FINDING,
     USUAL_LIMITS,
@@ -246,25 +246,24 @@ class Report:
         the internal part, a new file is for its owner only.
         """
         target, private = Path(path), not self.public
-        texts = {".html": self.to_html, ".json": self._json, ".csv": self.to_csv}
         ending = target.suffix.lower()
-        if ending in texts:
-            write_whole(target, texts[ending](), private=private)
-        elif ending == ".xlsx":
+        if ending == ".xlsx":
             write_excel(sheets_of(self._content), target, private=private)
+        elif ending == ".json":
+            write_whole(target, json_text(self._content, indent=None), private=private)
+        elif ending in (".html", ".csv"):
+            text = self.to_html() if ending == ".html" else self.to_csv()
+            write_whole(target, text, private=private)
         else:
             raise InvalidInput(
                 f"{target.name} is no report file; end its name with "
                 f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
             )
 
-    def _json(self) -> str:
-        return json.dumps(self._content, ensure_ascii=False, allow_nan=False) + "\n"
-
     def __repr__(self) -> str:
         statements = self._content["public"]["published"]["statements"]
         which = "public report" if self.public else "report for the owner"
-        return f"<{which}: {', '.join(one['notation'] for one in statements)}>"
+        return f"<{which}: {', '.join(statement['notation'] for statement in statements)}>"
 
 
 @budgeted(stops=False)

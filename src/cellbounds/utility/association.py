@@ -117,12 +117,10 @@ class OddsRatios(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
-        keys = ("ratio", "lower", "upper")
-        ratios = [
-            {"given": given, "row": row, "column": column}
-            | dict(zip(keys, map(json_float, numbers), strict=True))
-            for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True)
-        ]
+        ratios = []
+        for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True):
+            ends = dict(zip(("ratio", "lower", "upper"), map(json_float, numbers), strict=True))
+            ratios.append({"given": given, "row": row, "column": column, **ends})
         row, column = (self.domain.levels(name)[0] for name in (self.rows, self.columns))
         return {
             **picked(self, "rows", "columns", "given"),

@@ -16,14 +16,8 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.utility.association import (
-    Independence,
-    OddsRatios,
-    checked_level,
-    independence,
-    odds_ratios,
-    percent,
-)
+from cellbounds.utility import association
+from cellbounds.utility.association import Independence, OddsRatios, percent
 from cellbounds.utility.display import Section, Shown, columns_of, json_float
 from cellbounds.utility.distances import hellinger, matched, occupied, total_variation
 from cellbounds.utility.loglinear import (
@@ -68,29 +62,21 @@ class PairComparison:
         for (name, mine, p), (_, its, its_p) in zip(true.statistics, other.statistics, strict=True):
             lines += [(name, what, "", mine, its), (f"{name} p", what, "", p, its_p)]
         lines.append(("degrees", what, "", float(true.degrees), float(other.degrees)))
-        numbers = zip(self.true_odds.numbers(), self.odds[place].numbers(), strict=True)
-        overlaps = self.overlaps[place].tolist()
+        numbers = (self.true_odds.numbers(), self.odds[place].numbers(), self.overlaps[place])
         measures = ("odds ratio", "lower end", "upper end", "interval overlap")
-        for labels, (ours, theirs), overlap in zip(
-            self.true_odds.cells(), numbers, overlaps, strict=True
-        ):
+        for labels, ours, theirs, overlap in zip(self.true_odds.cells(), *numbers, strict=True):
             levels = ", ".join(map(str, labels))
-            pairs = zip(measures, (*ours, math.nan), (*theirs, overlap), strict=True)
+            pairs = zip(measures, (*ours, math.nan), (*theirs, float(overlap)), strict=True)
             lines += [(name, what, levels, first, second) for name, first, second in pairs]
         return lines
 
     def entries(self, copies: Sequence[str]) -> dict[str, Any]:
         """Plain values."""
-        compared = zip(copies, self.odds, self.tests, self.overlaps.tolist(), strict=True)
-        others = [
-            {
-                "copy": copy,
-                "odds": odds.entries(),
-                "test": test.entries(),
-                "overlap": [*map(json_float, overlaps)],
-            }
-            for copy, odds, test, overlaps in compared
-        ]
+        others = []
+        for place, copy in enumerate(copies):
+            about = {"odds": self.odds[place].entries(), "test": self.tests[place].entries()}
+            overlap = [*map(json_float, self.overlaps[place].tolist())]
+            others.append({"copy": copy, **about, "overlap": overlap})
         true = {"odds": self.true_odds.entries(), "test": self.true_test.entries()}
         return {"rows": self.rows, "columns": self.columns, "true": true, "copies": others}
 
@@ -99,8 +85,10 @@ def compare_pair(
     true: Table, others: Sequence[Table], rows: str, columns: str, level: object
 ) -> PairComparison:
     """Odds ratios and tests of two variables in tables over the same domain."""
-    true_odds, *odds = (odds_ratios(each, rows, columns, level=level) for each in (true, *others))
-    true_test, *tests = (independence(each, rows, columns) for each in (true, *others))
+    true_odds, *odds = (
+        association.odds_ratios(each, rows, columns, level=level) for each in (true, *others)
+    )
+    true_test, *tests = (association.independence(each, rows, columns) for each in (true, *others))
     overlaps = np.array([interval_overlap(true_odds, other) for other in odds])
     results = (true_odds, tuple(odds), true_test, tuple(tests))
     return PairComparison(rows, columns, *results, overlaps)
@@ -373,7 +361,7 @@ def compare(
     distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
     apart, moved = zip(*distances, strict=True)
     return UtilityComparison(
-        names, checked_level(level), apart, moved, in_pairs, models, tuple(notes)
+        names, association.checked_level(level), apart, moved, in_pairs, models, tuple(notes)
     )
 
 

@@ -42,8 +42,9 @@ _PIECES = re.compile(r'\s*((?:"[^"]*(?:"|$)|[^"\]])*\]?)')
 def generators(domain: Domain, margins: Margins) -> tuple[tuple[str, ...], ...]:
     """The largest margins of a model, in the order given."""
     wanted: list[tuple[str, ...]] = []
-    for one in filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins:
-        names = _margin(one) if isinstance(one, str) else tuple(one)
+    parts = filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins
+    for part in parts:
+        names = _margin(part) if isinstance(part, str) else tuple(part)
         if not names:
             raise InvalidInput(f"the model {margins!r} has a margin of no variables; name them")
         wanted.append(domain.distinct(names))
@@ -91,29 +92,6 @@ def count_parameters(domain: Domain, margins: Sequence[Sequence[str]]) -> int:
     """
     shape = domain.shape
     return sum(math.prod(shape[axis] - 1 for axis in axes) for axes in _terms(domain, margins))
-
-
-def rank_on(domain: Domain, margins: Sequence[Sequence[str]], kept: BoolArray) -> int | None:
-    """The parameters that can be told apart on the cells in `kept`; None if that is much work.
-
-    The rank of the design is that of its matrix of products, whose entries are counts of cells:
-    whole numbers, so that the rank can be found without rounding.
-    """
-    cells = np.argwhere(kept)
-    if len(margins) == 1:
-        return len(cells)
-    size = count_parameters(domain, margins)
-    if size > MOST_PARAMETERS:
-        return None
-    from flint import nmod_mat
-
-    terms = _terms(domain, margins)
-    products = np.zeros((size, size))
-    for start in range(0, len(cells), BLOCK):
-        design = _design(domain.shape, terms, cells[start : start + BLOCK])
-        products += design.T @ design
-    entries = products.astype(np.int64).ravel().tolist()
-    return int(nmod_mat(size, size, entries, PRIME).rank())
 
 
 def _design(
@@ -359,20 +337,32 @@ def _proportional(
 def _parameters(
     part: Table, model: tuple[tuple[str, ...], ...], kept: BoolArray
 ) -> tuple[int, list[str]]:
-    """The parameters of a model on the cells that may be occupied, and what to say of them."""
+    """The parameters of a model that the cells in `kept` tell apart, and what to say of them.
+
+    The rank of the design is that of its matrix of products, whose entries are counts of cells:
+    whole numbers, so that the rank can be found without rounding.
+    """
     empty = int((~kept & ~part.structural).sum())
-    notes = []
-    if empty:
-        notes.append(f"{empty} cells are empty in the fit, since a margin in the model is zero")
-    whole = count_parameters(part.domain, model)
-    rank = whole if bool(kept.all()) else rank_on(part.domain, model, kept)
-    if rank is None:
+    note = f"{empty} cells are empty in the fit, since a margin in the model is zero"
+    notes = [note] if empty else []
+    size, cells = count_parameters(part.domain, model), np.argwhere(kept)
+    if bool(kept.all()) or len(model) == 1:
+        return size if bool(kept.all()) else len(cells), notes
+    if size > MOST_PARAMETERS:
         notes.append(
             "too many parameters to tell which of them the cells left out take with them: the "
             "degrees of freedom count all of them, and are at most the true ones"
         )
-        rank = min(whole, int(kept.sum()))
-    return rank, notes
+        return min(size, len(cells)), notes
+    from flint import nmod_mat
+
+    terms = _terms(part.domain, model)
+    products = np.zeros((size, size))
+    for start in range(0, len(cells), BLOCK):
+        design = _design(part.domain.shape, terms, cells[start : start + BLOCK])
+        products += design.T @ design
+    entries = products.astype(np.int64).ravel().tolist()
+    return int(nmod_mat(size, size, entries, PRIME).rank()), notes
 
 
 HEADER = ("measure", "true", "other", "difference")

@@ -19,17 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.certificates.verifying import row_proofs
 from cellbounds.certificates.verifying.certificate import Bound, Sparse
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
-from cellbounds.certificates.verifying.row_proofs import (
-    BLOCK,
-    Progression,
-    RowProofs,
-    covers,
-    inside,
-    numbers_of,
-    proofs_by_rows,
-)
+from cellbounds.certificates.verifying.row_proofs import Progression, RowProofs, proofs_by_rows
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Inequality, Statement, SumStatement
 from cellbounds.runtime.isolation import Ended, Isolated
@@ -73,7 +66,7 @@ class Proofs:
         if len(shown) != len(rows.rows):
             return f"it has sums for {len(shown)} rows instead of {len(rows.rows)}"
         for row, (parts, claimed) in enumerate(zip(rows.admitted, shown, strict=True)):
-            if not all(covers(claimed, part) for part in parts):
+            if not all(row_proofs.covers(claimed, part) for part in parts):
                 return f"row {row} of statement {place} may have a sum that is not listed"
         return None
 
@@ -87,23 +80,25 @@ class Proofs:
         breaking = rows.breaking(bound.behind, bound.side, bound.proven)
         if breaking is None:
             return "too many sums of the row could break it"
-        if not inside(breaking, proof.sums).all():
+        if not row_proofs.inside(breaking, proof.sums).all():
             return "the row may have another sum that breaks it"
-        listed = numbers_of(proof.sums)
+        listed = row_proofs.numbers_of(proof.sums)
         if listed is None:
             return "the sums that could break it are too many to try"
-        blocks = np.array_split(listed, len(listed) // BLOCK + 1)
+        blocks = np.array_split(listed, len(listed) // row_proofs.BLOCK + 1)
         admitted = rows.admitted[proof.row]
-        if any(rows.reachable(proof.row, sums[inside(sums, admitted)]).any() for sums in blocks):
+        if any(
+            rows.reachable(proof.row, sums[row_proofs.inside(sums, admitted)]).any()
+            for sums in blocks
+        ):
             return "the other rows can make up the rest of N at a sum that breaks it"
         return None
 
     def holds_by_rows(self, bound: Bound) -> bool:
         """Whether rows prove a bound that comes without a proof."""
-        proven = bound.proven
-        assert proven is not None
-        proofs = (rows.proof(bound.behind, bound.side, proven) for rows in self._rows.values())
-        return any(proof is not None for proof in proofs)
+        assert bound.proven is not None
+        asked = (bound.behind, bound.side, bound.proven)
+        return any(rows.proof(*asked) is not None for rows in self._rows.values())
 
     def _stated(self, place: int, figure: int, end: str) -> Inequality | None:
         """The inequality that a multiplier names, if the statements make it."""
@@ -246,15 +241,14 @@ class Reprover:
         return None, "it has cells that nothing limits"
 
 
+Listed = tuple[list[int], list[int]]
+"""Cells, and the values that their sum may have."""
+
+
 class CpModel:
     """A model in the process that CP-SAT works in."""
 
-    def __init__(
-        self,
-        rows: Sequence[Terms],
-        lists: Sequence[tuple[list[int], list[int]]],
-        tops: Sequence[int],
-    ) -> None:
+    def __init__(self, rows: Sequence[Terms], lists: Sequence[Listed], tops: Sequence[int]) -> None:
         from ortools.sat.python import cp_model
 
         self._cp, self._tops = cp_model, tops

@@ -164,11 +164,7 @@ class SumLimits:
         least, most = 0, None if len(cells) else 0
         for statement, figure_of, sizes in self._said:
             figures, counts = np.unique(figure_of[cells], return_counts=True)
-            whole = [
-                figure
-                for figure, count in zip(figures.tolist(), counts.tolist(), strict=True)
-                if figure >= 0 and count == sizes[figure]
-            ]
+            whole = figures[(figures >= 0) & (counts == sizes[figures])].tolist()
             least = max(least, sum(statement.least[figure] for figure in whole))
             tops = [statement.most[figure] for figure in whole]
             if len(whole) == len(figures) and None not in tops:

@@ -470,27 +470,24 @@ def _conditional(given: object, where: str, space: Space) -> RateStatement:
     columns = math.prod(space.shape_of(responses))
     shown = plain.nested(content["rates"], (rows, columns), f"{where}: rates")
     rates = [None if rate is None else plain.number(rate, f"{where}: a rate") for rate in shown]
-    missing = content["missing"]
+    firsts, missing = range(0, rows * columns, columns), content["missing"]
     if missing is not None:
         plain.choice(missing, f"{where}: missing", ("zero", "suppressed"))
     elif None in rates:
         raise InvalidInput(f"{where} lacks rates and does not say why; 'missing' must say it")
-    absent = [
-        [rate is None for rate in rates[at * columns : (at + 1) * columns]] for at in range(rows)
-    ]
-    if missing == "zero" and any(any(row) and not all(row) for row in absent):
+    shown_rates = [columns - rates[at : at + columns].count(None) for at in firsts]
+    if missing == "zero" and not {0, columns}.issuperset(shown_rates):
         raise InvalidInput(f"{where}: a row lacks some rates, so it is no row that holds nobody")
     rules = _rate_rules(content, rows * columns, where)
     intervals = [
         Interval(_NONE, _ONE) if rate is None else Interval(rate - below, rate + above, *is_open)
         for rate, (below, above, *is_open) in zip(rates, rules, strict=True)
     ]
-    empty = [missing == "zero" and all(row) for row in absent]
-    meant = list(map(str, intervals))
-    by_row = [meant[at * columns : (at + 1) * columns] for at in range(rows)]
+    empty = [missing == "zero" and not shown for shown in shown_rates]
+    meant = [[*map(str, intervals[at : at + columns])] for at in firsts]
     meaning = {
         "rates": [list(responses), list(givens)],
-        "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
+        "intervals": [None if nobody else row for row, nobody in zip(meant, empty, strict=True)],
     }
     title = f"{where} [{','.join(responses)}|{','.join(givens)}]"
     return RateStatement(
@@ -503,7 +500,7 @@ def _rate_rules(
 ) -> list[tuple[Fraction, Fraction, bool, bool]]:
     """For each rate: how far its interval reaches below and above, and which ends are open."""
     strict = plain.typed(content["strict"], f"{where}: strict", bool)
-    digits, rounding, eps = content["digits"], content["rounding"], content["eps"]
+    rounding, eps = content["rounding"], content["eps"]
     if eps is not None:
         if rounding is not None:
             raise InvalidInput(f"{where} has both eps and a rounding rule; it may have one")
@@ -517,12 +514,11 @@ def _rate_rules(
     if rounding is None:
         return [(_NONE, _NONE, False, False)] * size
     plain.choice(rounding, f"{where}: rounding", _RATES)
-    decimals = plain.whole(digits, f"{where}: digits")
-    if decimals > 1000:
+    digits = plain.whole(content["digits"], f"{where}: digits")
+    if digits > 1000:
         raise InvalidInput(f"{where}: digits is above 1000")
-    unit = Fraction(1, 10**decimals)
-    below, above, low_open, high_open = _RATES[rounding]
-    return [(below * unit, above * unit, low_open, high_open)] * size
+    below, above, *is_open = _RATES[rounding]
+    return [(below / 10**digits, above / 10**digits, *is_open)] * size
 
 
 _READERS: dict[str, Callable[[object, str, Space], Statement]] = {

@@ -338,10 +338,7 @@ def _sought(bound: Bound, attained: bool) -> list[Inequality]:
     """What a table has to fulfil that attains a count, or that is outside a bound."""
     if attained:
         assert bound.attained is not None
-        return [
-            sum_at_least(bound.behind, bound.attained),
-            sum_at_most(bound.behind, bound.attained),
-        ]
+        return [make(bound.behind, bound.attained) for make in (sum_at_least, sum_at_most)]
     assert bound.proven is not None
     if bound.side == "lower":
         return [sum_at_most(bound.behind, bound.proven - 1)]

@@ -13,16 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds import errors
 from cellbounds.data.domain import Domain, Label
 from cellbounds.disclosure.auditing import Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
-from cellbounds.errors import (
-    CellboundsError,
-    InconsistentRelease,
-    TooMuchWork,
-    Unsettled,
-    UnsupportedRelease,
-)
 from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.priors import belief_of
@@ -283,7 +277,7 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
         try:
             with stopped_late(budget):
                 statements = list(audit.verdict.blame(finding))
-        except CellboundsError as problem:
+        except errors.CellboundsError as problem:
             return {"said": f"not worked out: {problem}", "findings": blamed}
         blamed.append({"finding": place, "where": finding.where, "statements": statements})
     left = len(broken) - len(blamed)
@@ -333,9 +327,9 @@ def chances_of(
             drawn = posterior(
                 release, PRIOR, effort=effort, draws=limits.draws, rng=seed, budget=share
             )
-    except InconsistentRelease:
+    except errors.InconsistentRelease:
         raise
-    except CellboundsError as problem:
+    except errors.CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
     words = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
     return CellPosteriors(words, drawn.method, lambda labels: drawn.at(place(labels)))
@@ -359,7 +353,7 @@ def plotted(
         assert chances.at is not None  # said by the loop's condition
         try:
             distribution = chances.at(cell.labels)
-        except TooMuchWork as problem:
+        except errors.TooMuchWork as problem:
             words = f"{words}; the others are not worked out: {problem}"
             break
         plots.append(
@@ -426,7 +420,7 @@ def public_cells(
             try:
                 with stopped_late(budget):
                     answer = limits.attainable(known, over=answer.over, budget=again)
-            except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
+            except (errors.TooMuchWork, errors.Unsettled, errors.UnsupportedRelease) as problem:
                 why = f"not worked out: {problem}"
                 return (), {"name": "none", "evidence": "none", "said": why}
             sets = [values for _, values in answer.items()]
@@ -585,7 +579,7 @@ def _utility(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dic
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
         own = retained(audit.table, audit.release).to_dict()
-    except CellboundsError as problem:
+    except errors.CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {
         "said": (
@@ -604,7 +598,7 @@ def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> f
         return None
     try:
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
-    except TooMuchWork:
+    except errors.TooMuchWork:
         return None
     true = as_floats(audit.table.margin(audit.answer.over)).ravel()
     return _rounded(distance_of(true, means))
