@@ -121,7 +121,7 @@ def _table(
 ) -> str:
     """What came out and what was asked; the cells at risk, the most exposed first; the others."""
     reasons, others = ({}, []) if verdict is None else _reasons(verdict)
-    worst, rest = [], []
+    worst, rest = list[CellRisk](), list[CellRisk]()
     for cell in cells:
         at_risk = cell.labels in reasons if verdict else cell.disclosed or cell.narrow
         (worst if at_risk else rest).append(cell)
