@@ -259,7 +259,14 @@ def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntA
     np.subtract.at(rest, problem.cells, terms)
     if (rest >= 0).all():
         return multipliers
-    covering = _covering(problem)
+    # For each cell the row with the smallest upper limit that counts it, -1 if there is none.
+    plain = np.minimum.reduceat(problem.coefficients, problem.starts[:-1]) > 0
+    usable = plain & (problem.row_upper != NO_UPPER)
+    covering = np.full(len(problem.lower), -1)
+    # Largest limits first, so that the smallest is written last.
+    for row in np.argsort(-problem.row_upper, kind="stable"):
+        if usable[row]:
+            covering[problem.cells[problem.starts[row] : problem.starts[row + 1]]] = row
     for cell in np.flatnonzero(rest < 0).tolist():
         if rest[cell] >= 0:
             continue
@@ -273,16 +280,3 @@ def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntA
         multipliers[row] -= more
         rest[problem.cells[inside]] += more * problem.coefficients[inside]
     return multipliers if (rest >= 0).all() else None
-
-
-def _covering(problem: Problem) -> IntArray:
-    """For each cell the row with the smallest upper limit that counts it, -1 if there is none."""
-    starts = problem.starts[:-1]
-    plain = np.minimum.reduceat(problem.coefficients, starts) > 0
-    usable = plain & (problem.row_upper != NO_UPPER)
-    covering = np.full(len(problem.lower), -1)
-    # Largest limits first, so that the smallest is written last.
-    for row in np.argsort(-problem.row_upper, kind="stable"):
-        if usable[row]:
-            covering[problem.cells[problem.starts[row] : problem.starts[row + 1]]] = row
-    return covering

@@ -101,6 +101,9 @@ FIXED = ("count", "lower", "upper", "size", "values", "mark", "outcome")
 
 Columns = dict[str, list[Any]]
 
+Part = Mapping[str, Any]
+"""The public or the internal part of a report."""
+
 
 def _cells(content: Mapping[str, Any]) -> Columns:
     """The cells, one a line: labels, the count for its owner, and what is attainable."""
@@ -141,9 +144,7 @@ def sheets_of(content: Mapping[str, Any]) -> dict[str, Columns]:
 PAIR = ("what", "value")
 
 
-def _verdict_lines(
-    public: Mapping[str, Any], internal: Mapping[str, Any] | None
-) -> list[tuple[str, Any]]:
+def _verdict_lines(public: Part, internal: Part | None) -> list[tuple[str, Any]]:
     verdict = (internal or public)["verdict"]
     lines = [
         ("view", "public" if internal is None else "owner: confidential"),
@@ -180,9 +181,7 @@ def _policy_lines(policy: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return lines + [("rule", sentence) for sentence in policy["sentences"]]
 
 
-def _method_lines(
-    public: Mapping[str, Any], internal: Mapping[str, Any] | None
-) -> list[tuple[str, Any]]:
+def _method_lines(public: Part, internal: Part | None) -> list[tuple[str, Any]]:
     method, origin = public["method"], public["provenance"]
     lines = [
         ("method", method["name"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -116,13 +116,22 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
     rows = list(range(len(last))) if len(last) <= MOST_ROWS else _narrowed(worked, counted)
     names = [name for name in target.over or state.domain.names if name in state.domain.names]
     lines = [_row(worked, place, len(names)) for place in rows]
+    states = []
+    for stage in stages:
+        # How many cells have at most so many attainable counts, as far as that is proven.
+        sets = [stage.cells[place].values for place in counted] if stage.cells else []
+        sizes = [values.possible.size for values in sets]
+        upto = [*(sum(size <= most for size in sizes) for most in LIMITS), len(sizes)]
+        settled = sum(values.settled for values in sets)
+        about = {"number": stage.number, "statements": stage.entry.statements, "said": stage.said}
+        states.append({**about, "upto": upto, "settled": settled, "worked": bool(stage.cells)})
     after = [f"entry {stage.number}, {', '.join(stage.entry.statements)}" for stage in worked]
     levels = [[name, [*map(label_text, state.domain.levels(name))]] for name in names]
     return {
         "names": names,
         "cells": len(last),
         "empty": len(last) - len(counted),
-        "states": [_numbers_after(stage, counted) for stage in stages],
+        "states": states,
         "worked": [stage.number for stage in worked],
         "rows": lines,
         "left_out": len(last) - len(rows),
@@ -130,20 +139,6 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
         "marks": {cell["mark"] for line in lines for cell in line["cells"]},
         "data": json.dumps([*levels, ["after", after]]),
         "counts": any(cell.count is not None for cell in last),
-    }
-
-
-def _numbers_after(stage: Stage, counted: Iterable[int]) -> dict[str, Any]:
-    """How many cells have at most so many attainable counts, as far as that is proven."""
-    cells = [stage.cells[place] for place in counted] if stage.cells else []
-    sizes = [cell.values.possible.size for cell in cells]
-    return {
-        "number": stage.number,
-        "statements": stage.entry.statements,
-        "upto": [*(sum(size <= most for size in sizes) for most in LIMITS), len(sizes)],
-        "settled": sum(cell.values.settled for cell in cells),
-        "worked": bool(stage.cells),
-        "said": stage.said,
     }
 
 

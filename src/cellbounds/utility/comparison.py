@@ -54,6 +54,11 @@ class PairComparison:
     tests: tuple[Independence, ...]
     overlaps: FloatArray
 
+    @property
+    def log_ratios(self) -> FloatArray:
+        """Log odds ratios of the copies: one line for each copy, one column for each ratio."""
+        return np.array([odds.log_ratios.ravel() for odds in self.odds])
+
     def lines(self, place: int) -> list[tuple[str, str, str, float, float]]:
         """One copy beside the true table: measure, variables, levels, true value, other value."""
         what = f"{self.rows}, {self.columns}"
@@ -143,7 +148,7 @@ def _odds(copies: Sequence[str], level: float, pairs: Sequence[PairComparison]) 
     others = [copies[0], "its interval"] if single else ["geometric mean", "spread of log"]
     lines = []
     for pair in pairs:
-        logs = np.array([odds.log_ratios.ravel() for odds in pair.odds])
+        logs = pair.log_ratios
         cells = zip(pair.true_odds.cells(), pair.true_odds.numbers(), strict=True)
         for place, (labels, (ratio, *ends)) in enumerate(cells):
             if single:

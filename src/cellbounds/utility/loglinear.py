@@ -26,6 +26,9 @@ from cellbounds.utility.distances import as_floats, both_occupied, distance_of, 
 Margins = str | Iterable[str | Iterable[str]]
 """A model: ``"[A,B][B,C]"``, ``["[A,B]", "[B,C]"]`` or ``[["A", "B"], ["B", "C"]]``."""
 
+Model = tuple[tuple[str, ...], ...]
+"""The largest margins of a model."""
+
 MOST_PARAMETERS = 1500
 """Parameters up to which they are counted among the cells that may be occupied."""
 
@@ -39,7 +42,7 @@ _PIECES = re.compile(r'\s*((?:"[^"]*(?:"|$)|[^"\]])*\]?)')
 """The bracketed parts of a model; brackets in quotes belong to a name."""
 
 
-def generators(domain: Domain, margins: Margins) -> tuple[tuple[str, ...], ...]:
+def generators(domain: Domain, margins: Margins) -> Model:
     """The largest margins of a model, in the order given."""
     wanted: list[tuple[str, ...]] = []
     parts = filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins
@@ -94,9 +97,7 @@ def count_parameters(domain: Domain, margins: Sequence[Sequence[str]]) -> int:
     return sum(math.prod(shape[axis] - 1 for axis in axes) for axes in _terms(domain, margins))
 
 
-def _design(
-    shape: tuple[int, ...], terms: Sequence[tuple[int, ...]], cells: np.ndarray
-) -> FloatArray:
+def _design(shape: Sequence[int], terms: Sequence[Sequence[int]], cells: np.ndarray) -> FloatArray:
     """Columns of zeros and ones: whether a cell has given levels, none of them the first."""
     ones = np.ones((len(cells), 1))
     levels = [cells[:, [axis]] == np.arange(1, size) for axis, size in enumerate(shape)]
@@ -334,9 +335,7 @@ def _proportional(
     return fitted, done, error
 
 
-def _parameters(
-    part: Table, model: tuple[tuple[str, ...], ...], kept: BoolArray
-) -> tuple[int, list[str]]:
+def _parameters(part: Table, model: Model, kept: BoolArray) -> tuple[int, list[str]]:
     """The parameters of a model that the cells in `kept` tell apart, and what to say of them.
 
     The rank of the design is that of its matrix of products, whose entries are counts of cells:

@@ -287,11 +287,14 @@ def _guess(
     speaks of the same levels.
     """
     names, first_response = wanted.names, len(wanted.given or ())
-    axes = list[int]()
+    bases, axes = [*map(domain.base, names)], list[int]()
     for name in told.names:
         conditioned = name in (told.given or ())
         summable = not conditioned and domain.shares_out(name)
-        place, axis = _place(domain, name, names), len(axes)
+        # The variable wanted that speaks of the same levels: itself, or one of the same base.
+        wanted_names, spoken = (names, name) if name in names else (bases, domain.base(name))
+        place = wanted_names.index(spoken) if spoken in wanted_names else None
+        axis = len(axes)
         if place is None or place in axes:
             if not summable:
                 return None
@@ -308,14 +311,6 @@ def _guess(
     ordered = figures.transpose(np.argsort(axes))
     apart = [size if place in axes else 1 for place, size in enumerate(shape)]
     return np.asarray(np.broadcast_to(ordered.reshape(apart), shape))
-
-
-def _place(domain: Domain, told: str, wanted: Sequence[str]) -> int | None:
-    """Which of the variables wanted speaks of the same levels: itself, or one of the same base."""
-    if told in wanted:
-        return wanted.index(told)
-    bases, base = [*map(domain.base, wanted)], domain.base(told)
-    return bases.index(base) if base in bases else None
 
 
 def _turned(

@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -116,16 +115,7 @@ class Proofs:
                 named = f"figure {figure}, {end}, of statement {place}"
                 return f"it names {named}, which says no such thing"
             used.append((inequality, factor))
-        negative = np.flatnonzero((self._rest(bound, used) < 0).astype(bool))
-        if len(negative):
-            left = self._space.words(self._space.names, int(negative[0]))
-            return f"the dual proof leaves a negative coefficient at {left}"
-        total = sum(inequality.bound * factor for inequality, factor in used)
-        proves = -(-total // bound.proof.denominator)
-        return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
-
-    def _rest(self, bound: Bound, used: Sequence[tuple[Inequality, int]]) -> IntArray:
-        """The coefficients of ``sign * D q - sum m a``."""
+        # The coefficients of ``sign * D q - sum m a``.
         denominator = bound.proof.denominator
         size = denominator + sum(
             factor * int(np.abs(inequality.coefficients).max(initial=0))
@@ -136,7 +126,13 @@ class Proofs:
         for inequality, factor in used:
             # A figure's cells are distinct, so each is subtracted once.
             rest[inequality.cells] -= factor * inequality.coefficients.astype(rest.dtype)
-        return rest
+        negative = np.flatnonzero((rest < 0).astype(bool))
+        if len(negative):
+            left = self._space.words(self._space.names, int(negative[0]))
+            return f"the dual proof leaves a negative coefficient at {left}"
+        total = sum(inequality.bound * factor for inequality, factor in used)
+        proves = -(-total // denominator)
+        return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
 
     def ray_fault(self, bound: Bound) -> str | None:
         """Why a ray does not show that a cell has no upper bound; None if it does."""
@@ -251,22 +247,19 @@ class CpModel:
     def __init__(self, rows: Sequence[Terms], lists: Sequence[Listed], tops: Sequence[int]) -> None:
         from ortools.sat.python import cp_model
 
-        self._cp, self._tops = cp_model, tops
-        self._model: Any = cp_model.CpModel()
-        self._cells: dict[int, Any] = {}
+        self._cp, self._model = cp_model, cp_model.CpModel()
+        used = [cell for terms, _ in rows for cell, _ in terms]
+        used += [cell for listed, _ in lists for cell in listed]
+        new = self._model.new_int_var
+        self._cells = {cell: new(0, tops[cell], "") for cell in dict.fromkeys(used)}
         for terms, bound in rows:
-            variables = [self._count(cell) for cell, _ in terms]
+            variables = [self._cells[cell] for cell, _ in terms]
             factors = [factor for _, factor in terms]
             self._model.add(cp_model.LinearExpr.weighted_sum(variables, factors) >= bound)
         for listed, within in lists:
-            total = cp_model.LinearExpr.sum([self._count(cell) for cell in listed])
+            total = cp_model.LinearExpr.sum([self._cells[cell] for cell in listed])
             domain = cp_model.Domain.from_values(within)
             self._model.add_linear_expression_in_domain(total, domain)
-
-    def _count(self, cell: int) -> Any:
-        if cell not in self._cells:
-            self._cells[cell] = self._model.new_int_var(0, self._tops[cell], "")
-        return self._cells[cell]
 
     def solve(self, seconds: float, presolve: bool) -> tuple[str, dict[int, int]]:
         """The solver's status, and the counts that it found."""

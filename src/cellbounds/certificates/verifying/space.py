@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,8 @@ class Space:
         self.size = self._checked_size(self.shape, "release.domain")
         for name, given in object_with(groupings, "release.groupings", []).items():
             self._group(name, given)
-        self._behind: dict[tuple[str, ...], CellsBehind] = {}
+        # The cells behind each figure of a margin, found once.
+        self.behind = cache(self._find_behind)
 
     def _add(self, name: str, axis: int, labels: list[Any], groups: list[list[int]]) -> None:
         if not labels:
@@ -170,23 +172,12 @@ class Space:
     def definitions(self, used: Collection[str]) -> list[Any]:
         """What the digest of a release takes of the domain, and of the derived variables used."""
         levels = [[name, _texts(self._variables[name].labels)] for name in self.names]
-        groups = [
-            [
-                name,
-                self.names[self._variables[name].axis],
-                _texts(self._variables[name].labels),
-                [sorted(members) for members in self._variables[name].groups],
-            ]
-            for name in sorted(set(used) - set(self.names))
-        ]
+        groups = []
+        for name in sorted(set(used) - set(self.names)):
+            variable = self._variables[name]
+            members = [sorted(group) for group in variable.groups]
+            groups.append([name, self.names[variable.axis], _texts(variable.labels), members])
         return [levels, groups]
-
-    def behind(self, names: Sequence[str]) -> CellsBehind:
-        """The cells behind each figure of a margin, found once."""
-        key = tuple(names)
-        if key not in self._behind:
-            self._behind[key] = self._find_behind(key)
-        return self._behind[key]
 
     def _find_behind(self, names: tuple[str, ...]) -> CellsBehind:
         cells = np.arange(self.size)

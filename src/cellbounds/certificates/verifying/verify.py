@@ -98,16 +98,11 @@ class Verification:
             count = len(self.problems)
             verdict = f"NOT verified: {count} {'problem' if count == 1 else 'problems'}"
         elif self.unsettled:
-            verdict = (
-                "NOT verified: nothing wrong was found, but some claims could not be proved anew"
-            )
+            reason = "nothing wrong was found, but some claims could not be proved anew"
+            verdict = f"NOT verified: {reason}"
         rows = [[words, str(getattr(self, name))] for name, words in _COUNTS]
-        lines = [
-            verdict,
-            f"release {self.digest}",
-            "",
-            aligned(["what", "number"], rows, {"number"}),
-        ]
+        counts = aligned(["what", "number"], rows, {"number"})
+        lines = [verdict, f"release {self.digest}", "", counts]
         for title, texts in (("problems", self.problems), ("not proved anew", self.unsettled)):
             if texts:
                 lines += ["", f"{title}:", *(f"  {text}" for text in texts[:SHOWN])]

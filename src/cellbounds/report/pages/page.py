@@ -160,7 +160,7 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
         word=word,
         sign=sign,
         tone=verdict["outcome"] or "untold",
-        findings=_findings(verdict, internal),
+        findings=_findings(verdict, internal["blame"]["findings"] if internal else ()),
         layout=laid_out(public["variables"], public["columns"]) if is_map else None,
         names=json.dumps([[name, [*map(label_text, of)]] for name, of in public["variables"]]),
         shown=shown,
@@ -213,11 +213,8 @@ def _templates() -> Any:
     return environment
 
 
-def _findings(
-    verdict: Mapping[str, Any], internal: Mapping[str, Any] | None
-) -> list[dict[str, Any]]:
+def _findings(verdict: Mapping[str, Any], blamed: Sequence[Any]) -> list[dict[str, Any]]:
     """What breaks a rule, then what may, the fewest attainable counts first; what reveals it."""
-    blamed = [] if internal is None else internal["blame"]["findings"]
     revealing = {blame["finding"]: blame["statements"] for blame in blamed}
     findings = [
         {**finding, "revealed_by": revealing.get(place, [])}
