@@ -20,7 +20,6 @@ from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
 from cellbounds.report.formats import json_text
 from cellbounds.report.pages.content import (
-    FINDING,
     USUAL_LIMITS,
     ReportLimits,
     chances_of,
@@ -96,6 +95,16 @@ def made_at() -> str:
 
 RUNS = 500
 """Runs of attainable counts that a spreadsheet names for a cell."""
+
+FINDING = {
+    "outcome": "outcome",
+    "rule": "rule",
+    "place": "where",
+    "respondent in": "respondent",
+    "evidence": "evidence",
+    "what would change it": "change",
+}
+"""What a list of findings has: titles of columns, and what of a finding stands there."""
 
 FIXED = ("count", "lower", "upper", "size", "values", "mark", "outcome")
 

@@ -19,7 +19,7 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.ledger import Entry, Ledger, versions
 from cellbounds.ledger.history import public_history
 from cellbounds.ledger.journal import PASSING, LedgerState, state_of
-from cellbounds.ledger.versions import ProtectedCells, Tables, targets_of
+from cellbounds.ledger.versions import ProtectedCells, PublishedRelease, Tables, targets_of
 from cellbounds.report.filing import provenance
 from cellbounds.report.pages.content import label_text, labels_text, plain_cell
 from cellbounds.report.pages.page import OUTCOMES, rendered, shown_cell
@@ -72,9 +72,7 @@ def _views(
     for place, target in enumerate(targets if numbers else (), 1):
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
-            pieces = [
-                versions.PublishedRelease.recorded(released) for _, released in numbers[:count]
-            ]
+            pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
             part = budget.share(1 / next(shares), least=LEAST)
             ask = partial(solve, over=target.over, budget=part)
             release = versions.joined(state, pieces)
@@ -269,7 +267,6 @@ def ledger_page(
         entries=shown,
         # Somebody may have added an entry meanwhile; the page is about those that were read.
         check=None if public else ledger.verify(head=entries[-1].hash, entries=len(entries)),
-        standing=None if public else state.standing.value,
         outcomes=OUTCOMES,
         variables=[[name, [*map(label_text, state.domain.levels(name))]] for name in names],
         policy=state.policy.to_dict(),

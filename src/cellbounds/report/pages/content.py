@@ -21,7 +21,7 @@ from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
-from cellbounds.results import UNBOUNDED, Attainable, Distribution, Unbounded, ValueSet
+from cellbounds.results import UNBOUNDED, Attainable, Distribution, ValueSet
 from cellbounds.results.answers import json_number
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.solvers.solve import attainable
@@ -30,19 +30,6 @@ from cellbounds.text import counted
 from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained_utility import retained
-
-FINDING = {
-    "outcome": "outcome",
-    "rule": "rule",
-    "place": "where",
-    "respondent in": "respondent",
-    "evidence": "evidence",
-    "what would change it": "change",
-}
-"""What a list of findings has: titles of columns, and what of a finding stands there."""
-
-RUNS = 8
-"""Runs of attainable counts that a page names for a cell; the other formats have them all."""
 
 
 def plain_label(label: Label) -> Any:
@@ -84,37 +71,6 @@ def plain_values(values: ValueSet) -> dict[str, Any]:
 def read_values(plain: Mapping[str, Any]) -> ValueSet:
     """The attainable counts behind :func:`plain_values`."""
     return ValueSet(map(tuple, plain["runs"]), unknown=map(tuple, plain.get("unknown", ())))
-
-
-def interval_text(plain: Mapping[str, Any]) -> str:
-    """The smallest and the largest count of a cell, as a page shows them.
-
-    Examples
-    --------
-    >>> [interval_text({"lower": 3, "upper": upper}) for upper in (3, 27, None)]
-    ['3', '3–27', '3+']
-    """
-    lower, upper = plain["lower"], plain["upper"]
-    if upper is None:
-        return f"{lower}+"
-    return str(lower) if lower == upper else f"{lower}–{upper}"
-
-
-def values_text(values: ValueSet) -> str:
-    """The attainable counts in one short sentence.
-
-    Examples
-    --------
-    >>> values_text(ValueSet([(3, 9, 3)])), values_text(ValueSet([(4, None, 1)]))
-    ('3 attainable counts: 3, 6, 9', 'endlessly many attainable counts: 4-')
-    """
-    if not values.settled:
-        return f"not settled: {values.text(RUNS)}"
-    size = values.size
-    if size == 1:
-        return f"only {values.smallest} is attainable"
-    many = "endlessly many" if isinstance(size, Unbounded) else f"{size:,}"
-    return f"{many} attainable counts: {values.text(RUNS)}"
 
 
 def published(release: Release) -> dict[str, Any]:

@@ -16,15 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.report.pages.content import (
-    ReportLimits,
-    interval_text,
-    label_text,
-    labels_text,
-    read_values,
-    values_text,
-)
+from cellbounds.report.pages.content import ReportLimits, label_text, labels_text, read_values
+from cellbounds.results import Unbounded, ValueSet
 from cellbounds.text import counted
+
+RUNS = 8
+"""Runs of attainable counts that a page names for a cell; the other formats have them all."""
 
 GROUP = 24
 """Rows under one heading; tables with no more rows than this have none."""
@@ -243,3 +240,34 @@ def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
         "details": "; ".join([*(f"count {count}" for count in counts.values()), *details]),
         **counts,
     }
+
+
+def interval_text(plain: Mapping[str, Any]) -> str:
+    """The smallest and the largest count of a cell, as a page shows them.
+
+    Examples
+    --------
+    >>> [interval_text({"lower": 3, "upper": upper}) for upper in (3, 27, None)]
+    ['3', '3–27', '3+']
+    """
+    lower, upper = plain["lower"], plain["upper"]
+    if upper is None:
+        return f"{lower}+"
+    return str(lower) if lower == upper else f"{lower}–{upper}"
+
+
+def values_text(values: ValueSet) -> str:
+    """The attainable counts in one short sentence.
+
+    Examples
+    --------
+    >>> values_text(ValueSet([(3, 9, 3)])), values_text(ValueSet([(4, None, 1)]))
+    ('3 attainable counts: 3, 6, 9', 'endlessly many attainable counts: 4-')
+    """
+    if not values.settled:
+        return f"not settled: {values.text(RUNS)}"
+    size = values.size
+    if size == 1:
+        return f"only {values.smallest} is attainable"
+    many = "endlessly many" if isinstance(size, Unbounded) else f"{size:,}"
+    return f"{many} attainable counts: {values.text(RUNS)}"
