@@ -182,13 +182,13 @@ class _Prover:
     def _by_rows(self, cells: IntArray, side: str, proven: int) -> dict[str, Any] | None:
         """A proof by rows, if one of the statements gives it; the rows are noted as used."""
         for place, rows in self._rows.items():
-            found = rows.proof(cells, side, proven)
-            if found is None:
+            proof = rows.proof(cells, side, proven)
+            if proof is None:
                 continue
             if place not in self.used_rows:
                 admitted = [[*map(list, parts)] for parts in rows.admitted]
                 self.used_rows[place] = {"statement": place, "sums": admitted}
-            row, sums = found
+            row, sums = proof
             return {"kind": "rows", "statement": place, "row": row, "sums": [*map(list, sums)]}
         return None
 

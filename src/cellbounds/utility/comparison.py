@@ -362,7 +362,7 @@ def compare(
     in_pairs = tuple(compare_pair(true, same, *pair, level) for pair in wanted)
     models = tuple(compared(fits[0], fit) for fit in fits[1:])
     notes += _said_of_pairs(in_pairs)
-    notes += dict.fromkeys(note for one in models for note in one.notes)
+    notes += dict.fromkeys(note for fits in models for note in fits.notes)
     distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
     apart, moved = zip(*distances, strict=True)
     return UtilityComparison(

@@ -104,13 +104,13 @@ class Shown:
 
     def __str__(self) -> str:
         blocks = [section.text() for section in self._sections()]
-        said = "\n".join(f"note: {note}" for note in self.notes)
-        return "\n\n".join(filter(None, [*blocks, said]))
+        notes = "\n".join(f"note: {note}" for note in self.notes)
+        return "\n\n".join(filter(None, [*blocks, notes]))
 
     def _repr_html_(self) -> str:
         blocks = [section.html() for section in self._sections()]
-        said = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
-        return "".join([*blocks, said])
+        notes = [f"<p>note: {html.escape(note)}</p>" for note in self.notes]
+        return "".join([*blocks, *notes])
 
 
 class Listing:

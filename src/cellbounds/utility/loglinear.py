@@ -469,7 +469,7 @@ def compare_loglinear(
     """
     both = both_occupied(true, other)
     return compared(
-        *(fit_loglinear(one, margins, tolerance=tolerance, passes=passes) for one in both)
+        *(fit_loglinear(table, margins, tolerance=tolerance, passes=passes) for table in both)
     )
 
 

@@ -148,7 +148,7 @@ class SumLimits:
     """What totals, margins and known bounds say of the sum of any cells, each by itself."""
 
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
-        self._said: list[tuple[SumStatement, IntArray, IntArray]] = []
+        self._additive: list[tuple[SumStatement, IntArray, IntArray]] = []
         for statement in statements:
             if not isinstance(statement, SumStatement):
                 continue
@@ -157,12 +157,12 @@ class SumLimits:
                 continue  # its figures overlap, so that they cannot be added up
             figure_of = np.full(space.size, -1)
             figure_of[behind.cells] = behind.figures
-            self._said.append((statement, figure_of, np.diff(behind.starts)))
+            self._additive.append((statement, figure_of, np.diff(behind.starts)))
 
     def of(self, cells: IntArray) -> Limits:
         """What some cells add up to."""
         least, most = 0, None if len(cells) else 0
-        for statement, figure_of, sizes in self._said:
+        for statement, figure_of, sizes in self._additive:
             figures, counts = np.unique(figure_of[cells], return_counts=True)
             whole = figures[(figures >= 0) & (counts == sizes[figures])].tolist()
             least = max(least, sum(statement.least[figure] for figure in whole))
