@@ -27,9 +27,14 @@ from cellbounds.disclosure.policies import Policy, SmallCounts
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.report import filing
 from cellbounds.report.filing import SUFFIXES, build_report
-from cellbounds.report.pages.content import CellPosteriors, ReportLimits, columns_of, plotted
+from cellbounds.report.pages.content import (
+    CellPosteriors,
+    ReportLimits,
+    columns_of,
+    plotted,
+    published,
+)
 from cellbounds.report.pages.page import laid_out
-from cellbounds.report.pages.wording import published
 from cellbounds.results import ValueSet
 
 SCHEMA = json.loads(

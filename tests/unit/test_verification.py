@@ -18,14 +18,14 @@ import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify as verifying
 from cellbounds.certificates.verifying import verify_certificate
-from cellbounds.certificates.verifying.proofs import (
-    CpModel,
-    Reprover,
+from cellbounds.certificates.verifying.proofs import CpModel, Reprover
+from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import (
+    SumStatement,
+    read_statement,
     sum_at_least,
     sum_at_most,
 )
-from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import SumStatement, read_statement
 from cellbounds.certificates.verifying.verify import digest
 from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation
@@ -1041,8 +1041,7 @@ def meaning(release):
 
 def allows(statement, table):
     """Whether a table satisfies every inequality and list that the statement makes."""
-    for figure, end in statement.ends():
-        row = statement.inequality(figure, end)
+    for row in statement.inequalities():
         if (row.coefficients * table[row.cells]).sum() < row.bound:
             return False
     lists = statement.lists() if isinstance(statement, SumStatement) else ()

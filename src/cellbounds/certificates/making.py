@@ -9,8 +9,9 @@ has to prove it again.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 FORMAT = "cellbounds-certificate/2"
 
+SIDES = ("lower", "upper")
+
 MOST_CELLS = 10**8
 """Cells of the largest domain of a certificate: as many as who checks it reads."""
 
@@ -47,11 +50,7 @@ DENOMINATORS = (1, 2, 6, 60, 1 << 16, 1 << 24)
 
 
 def certify(
-    worked: Solution,
-    release: Release,
-    question: Query,
-    public: bool | None,
-    budget: Budget,
+    worked: Solution, release: Release, question: Query, public: bool | None, budget: Budget
 ) -> dict[str, Any]:
     """The certificate of all bounds asked for as plain values.
 
@@ -82,33 +81,33 @@ def certify(
             "a public certificate may not use witnesses that lean on the owner's table; ask "
             "bounds(release) without start= and certify that"
         )
-    lower, upper = worked.bounds()
-    attained = worked.attained() or (lower, upper)
-    over, places = question.over, question.places(release.domain)
+    ends = worked.bounds()
+    attained = worked.attained() or ends
+    places, margin = question.places(release.domain), release.domain.project(question.over)
+    asked = asked_about(release.domain, question.over, question.cells)
     release_values = release.to_dict()
-    support = _Support(worked, release, question, budget)
+    support = _Support(worked, partial(_Prover, release, release_values, budget))
     claims = [
-        (index, side, (lower, upper)[side][places.spot(index)], attained[side][places.spot(index)])
+        (index, side, ends[side][places.spot(index)], attained[side][places.spot(index)])
         for index in places
         for side in (0, 1)
     ]
     try:
         with stopped_late(budget):
-            for claim in claims:
+            for index, *claim in claims:
                 if budget.spent:
                     break
-                support.find(*claim)
+                support.find(index, asked.members(places.number(index)), *claim)
     except (Late, Unsettled):
         if not budget.spent:
             raise
     numbers: dict[bytes, int] = {}
-    margin = release.domain.project(over)
     cells: list[dict[str, Any]] = []
     for index, side, proven, reached in claims:
         key, proof = support.found.get((index, side), (None, None))
         if side == 0:
-            cells.append({"labels": [_plain(label) for label in margin.labels(index)]})
-        cells[-1][("lower", "upper")[side]] = {
+            cells.append({"labels": list(margin.labels(index))})
+        cells[-1][SIDES[side]] = {
             "proven": None if isinstance(proven, Unbounded) else int(proven),
             "attained": None if _missing(reached) else int(reached),
             # Each table is stored once.
@@ -116,14 +115,16 @@ def certify(
             "proof": proof or _told(worked.proof(index, side)),
         }
     witnesses = [support.tables[key] for key in numbers]
-    if not witnesses:
-        _without_rays(cells)
+    for entry in () if witnesses else cells:
+        # A direction proves that there is no bound only if there is a table to start from.
+        if entry["upper"]["proof"]["kind"] == "unbounded":
+            entry["upper"]["proof"] = {"kind": "method", "text": "no table was found"}
     certificate = {
         "format": FORMAT,
         "version": __version__,
         "public": not from_table if public is None else public,
         "release": {"digest": release.digest, **release_values},
-        "over": list(over),
+        "over": list(question.over),
         "kind": "sharp",
         "method": worked.method,
         "evidence": worked.evidence.value,
@@ -140,21 +141,22 @@ def _missing(reached: Any) -> bool:
 class _Support:
     """Witnesses and proofs of bounds; what was found stays, wherever the search is stopped."""
 
-    def __init__(self, worked: Solution, release: Release, question: Query, budget: Budget) -> None:
-        self._worked, self._question = worked, (release, question, budget)
+    def __init__(self, worked: Solution, prover: Callable[[], _Prover]) -> None:
+        self._worked, self._make_prover = worked, prover
+        self.rows: dict[int, dict[str, Any]] = {}
         self.found: dict[tuple[Position, int], tuple[bytes | None, dict[str, Any] | None]] = {}
         self.tables: dict[bytes, list[list[int]]] = {}
-        self.rows: dict[int, dict[str, Any]] = {}
 
     @cached_property
-    def _provers(self) -> _Provers:
-        return _Provers(*self._question)
+    def _prover(self) -> _Prover:
+        """Made when the first bound is looked at: that may take long, and be stopped."""
+        prover = self._make_prover()
+        self.rows = prover.used_rows
+        return prover
 
-    @cached_property
-    def _row_proofs(self) -> dict[int, RowProofs]:
-        return _row_proofs(self._question[0].to_dict())
-
-    def find(self, index: Position, side: int, proven: Any, reached: Any) -> None:
+    def find(
+        self, index: Position, members: IntArray, side: int, proven: Any, reached: Any
+    ) -> None:
         """Find what supports one bound."""
         key = None
         if not _missing(reached):
@@ -162,22 +164,7 @@ class _Support:
             key = _key(counts)
             if key not in self.tables:
                 self.tables[key] = _packed(counts)
-        members = self._provers.members(index)
-        name = ("lower", "upper")[side]
-        proof = _by_rows(self._row_proofs, self.rows, members, name, proven)
-        proof = proof or self._provers.proof(members, side, proven)
-        self.found[index, side] = key, proof
-
-
-def _without_rays(cells: list[dict[str, Any]]) -> None:
-    """A direction proves that there is no bound only if there is a table to start from."""
-    for cell in cells:
-        if cell["upper"]["proof"]["kind"] == "unbounded":
-            cell["upper"]["proof"] = {"kind": "method", "text": "no table was found"}
-
-
-def _plain(label: object) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
+        self.found[index, side] = key, self._prover.proof(members, SIDES[side], proven)
 
 
 def _key(counts: IntArray) -> bytes:
@@ -213,71 +200,54 @@ def _row_proofs(values: dict[str, Any]) -> dict[int, RowProofs]:
     return proofs_by_rows(space, [read_statement(each, place, space) for place, each in given])
 
 
-def _by_rows(
-    proofs: dict[int, RowProofs],
-    used: dict[int, dict[str, Any]],
-    cells: IntArray,
-    side: str,
-    proven: Any,
-) -> dict[str, Any] | None:
-    """A proof by rows, if one of the statements gives it; the rows are noted as used."""
-    if isinstance(proven, Unbounded) or (side == "lower" and proven == 0):
-        return None
-    for place, rows in proofs.items():
-        breaking = rows.breaking(cells, side, int(proven))
-        if breaking is None or not rows.excludes(cells, breaking):
-            continue
-        if place not in used:
-            sums = [[list(part) for part in parts] for parts in rows.admitted]
-            used[place] = {"statement": place, "sums": sums}
-        return {
-            "kind": "rows",
-            "statement": place,
-            "row": rows.row_of(cells),
-            "sums": [list(part) for part in rows.as_progressions(cells, breaking)],
-        }
-    return None
+class _Prover:
+    """Finds proofs by rows, multipliers of the published inequalities, and rays."""
 
-
-class _Provers:
-    """Finds multipliers of the published inequalities, and rays."""
-
-    def __init__(self, release: Release, question: Query, effort: Budget) -> None:
+    def __init__(self, release: Release, values: dict[str, Any], effort: Budget) -> None:
         self._size, self._effort = release.domain.size, effort
-        self._places = question.places(release.domain)
-        self._asked = asked_about(release.domain, question.over, question.cells)
+        self._rows = _row_proofs(values)
+        self.used_rows: dict[int, dict[str, Any]] = {}
         self._system: System = compile_release(release)
         try:
             self._problem: Problem | None = raw_problem(self._system, self._size)
         except TooMuchWork:
             self._problem = None
 
-    def members(self, index: tuple[int, ...]) -> IntArray:
-        """The cells of the domain behind one that is asked about."""
-        return self._asked.members(self._places.number(index))
-
-    def proof(self, members: IntArray, side: int, proven: Any) -> dict[str, Any] | None:
+    def proof(self, cells: IntArray, side: str, proven: Any) -> dict[str, Any] | None:
         """Why the sum of some cells has a bound, or has none; None if that was not found."""
-        if side == 0 and proven == 0:
+        if side == "lower" and proven == 0:
             return {"kind": "nonnegative"}
-        if self._problem is None:
-            return None
-        sign = 1 if side == 0 else -1
+        limited = not isinstance(proven, Unbounded)
+        by_rows = self._by_rows(cells, side, int(proven)) if limited else None
+        if by_rows is not None or self._problem is None:
+            return by_rows
+        sign = 1 if side == "lower" else -1
         weights = np.zeros(self._size, dtype=np.int64)
-        np.add.at(weights, members, sign)
-        if isinstance(proven, Unbounded):
-            ray = _ray(self._problem, weights, self._effort.left)
-            return None if ray is None else {"kind": "unbounded", "ray": ray}
-        return self._multipliers(self._problem, weights, sign * int(proven))
+        np.add.at(weights, cells, sign)
+        if limited:
+            return self._dual(self._problem, weights, sign * int(proven))
+        ray = _ray(self._problem, weights, self._effort.left)
+        return None if ray is None else {"kind": "unbounded", "ray": ray}
+
+    def _by_rows(self, cells: IntArray, side: str, proven: int) -> dict[str, Any] | None:
+        """A proof by rows, if one of the statements gives it; the rows are noted as used."""
+        for place, rows in self._rows.items():
+            proof = rows.proof(cells, side, proven)
+            if proof is None:
+                continue
+            if place not in self.used_rows:
+                admitted = [[*map(list, parts)] for parts in rows.admitted]
+                self.used_rows[place] = {"statement": place, "sums": admitted}
+            row, sums = proof
+            return {"kind": "rows", "statement": place, "row": row, "sums": [*map(list, sums)]}
+        return None
 
     @cached_property
     def _program(self) -> LinearProgram:
         assert self._problem is not None
         return LinearProgram(self._problem)
 
-    def _multipliers(
-        self, problem: Problem, weights: IntArray, proven: int
-    ) -> dict[str, Any] | None:
+    def _dual(self, problem: Problem, weights: IntArray, proven: int) -> dict[str, Any] | None:
         """Multipliers that prove ``weights @ cells >= proven``."""
         if not len(problem.cells) or self._effort.spent:
             return None
@@ -305,8 +275,8 @@ class _Provers:
     def _named(self, row: int, multiplier: int) -> list[Any]:
         system = self._system
         ends = ("empty", "row") if system.about_sum[row] else ("upper", "lower")
-        end = ends[multiplier > 0]
-        return [int(system.statement[row]), int(system.figure[row]), end, abs(multiplier)]
+        place, figure = int(system.statement[row]), int(system.figure[row])
+        return [place, figure, ends[multiplier > 0], abs(multiplier)]
 
 
 def _ray(problem: Problem, weights: IntArray, seconds: float | None) -> list[list[int]] | None:
@@ -342,7 +312,14 @@ def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntA
     np.subtract.at(rest, problem.cells, terms)
     if (rest >= 0).all():
         return multipliers
-    covering = _covering(problem)
+    # For each cell the row with the smallest upper limit that counts it, -1 if there is none.
+    plain = np.minimum.reduceat(problem.coefficients, problem.starts[:-1]) > 0
+    usable = plain & (problem.row_upper != NO_UPPER)
+    covering = np.full(len(problem.lower), -1)
+    # Largest limits first, so that the smallest is written last.
+    for row in np.argsort(-problem.row_upper, kind="stable"):
+        if usable[row]:
+            covering[problem.cells[problem.starts[row] : problem.starts[row + 1]]] = row
     for cell in np.flatnonzero(rest < 0).tolist():
         if rest[cell] >= 0:
             continue
@@ -356,16 +333,3 @@ def repaired(problem: Problem, weights: IntArray, multipliers: IntArray) -> IntA
         multipliers[row] -= more
         rest[problem.cells[inside]] += more * problem.coefficients[inside]
     return multipliers if (rest >= 0).all() else None
-
-
-def _covering(problem: Problem) -> IntArray:
-    """For each cell the row with the smallest upper limit that counts it, -1 if there is none."""
-    starts = problem.starts[:-1]
-    plain = np.minimum.reduceat(problem.coefficients, starts) > 0
-    usable = plain & (problem.row_upper != NO_UPPER)
-    covering = np.full(len(problem.lower), -1)
-    # Largest limits first, so that the smallest is written last.
-    for row in np.argsort(-problem.row_upper, kind="stable"):
-        if usable[row]:
-            covering[problem.cells[problem.starts[row] : problem.starts[row + 1]]] = row
-    return covering

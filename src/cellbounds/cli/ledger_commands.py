@@ -153,9 +153,10 @@ def judging_release(
             about = given.about or book.state().versions
             table = book.table(how["table"], version=about)
             if table is None:
-                release: Release | list[str] = list(given.statements)
-                if len(release) == 1 and Path(release[0]).is_file():
-                    release = read_release(release[0], allow_outside=given.allow_outside)
+                texts = list(given.statements)
+                release: Release | list[str] = texts
+                if len(texts) == 1 and Path(texts[0]).is_file():
+                    release = read_release(texts[0], allow_outside=given.allow_outside)
                 domain = book.state().domain
             else:
                 release, domain = options.combine(table, given.statements, given), table.domain

@@ -7,22 +7,12 @@ from typing import Any
 
 from cellbounds.data.domain import Label
 from cellbounds.data.spreadsheets import csv_text
-from cellbounds.disclosure.auditing import (
-    NARROW,
-    Audit,
-    CellRisk,
-    audit_content,
-    audit_summary,
-)
+from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk, audit_content, audit_summary
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.disclosure.policies.verdict import CHANGES
 from cellbounds.report.formats import json_text
 from cellbounds.results import Attainable
-from cellbounds.results.answers import (
-    RESERVED,
-    cell_value,
-    shown,
-)
+from cellbounds.results.answers import RESERVED, cell_value, shown
 from cellbounds.text import aligned, counted, label_keys
 
 SHOWN = 40
@@ -30,6 +20,8 @@ SHOWN = 40
 
 FIGURES = ("lower", "upper", "values", "attainable", "mark")
 """What a screen for people says of a cell."""
+
+MARKS = {Outcome.UNSAFE: "UNSAFE", Outcome.UNDECIDED: "undecided"}
 
 SUGGEST = "`cellbounds suggest`, given the same, finds safe releases near this one"
 
@@ -54,49 +46,44 @@ def render(source: Audit | Attainable, style: str, *, everything: bool = False) 
     return _table(answer, cells, verdict, everything)
 
 
-def _mark(cell: CellRisk) -> str:
-    """A word for the last column."""
-    if cell.outcome is not Outcome.SAFE:
-        return "UNSAFE" if cell.outcome is Outcome.UNSAFE else "undecided"
-    if cell.structural or cell.empty_row:
-        return "structural" if cell.structural else "empty row"
-    return "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
-
-
-def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
-    names = answer.domain.names
-    keys = list(label_keys(names, COLUMNS).values())
-    figures = ["lower", "upper", "size", "values", "mark"]
-    if verdict is None:
-        lines = [[*cell.labels, *_figures(cell, cell_value, CSV_RUNS)] for cell in cells]
-        return csv_text([*keys, *figures], lines)
-    judged = [verdict.policy.name, verdict.outcome.value]
-    reasons, others = _reasons(verdict)
-    lines = []
-    for cell in cells:
-        known = _figures(cell, cell_value, CSV_RUNS)
-        reason = reasons.get(cell.labels, ("", ""))
-        lines.append([*cell.labels, cell.count, *known, *reason, *judged])
-    for finding in others:
-        place = dict(zip(finding.variables, finding.labels, strict=True))
-        labels = [place.get(name, "") for name in names]
-        mark = "UNSAFE" if finding.outcome is Outcome.UNSAFE else "undecided"
-        reason = _rule(verdict, finding), _evidence(finding)
-        lines.append([*labels, "", "", "", "", "", mark, *reason, *judged])
-    header = [*keys, "count", *figures, "rule", "evidence", "policy", "verdict"]
-    return csv_text(header, lines)
-
-
 def _figures(cell: CellRisk, written: Callable[[Any], Any], most: int) -> list[Any]:
-    """Ends, number and list of the attainable counts, and the mark."""
+    """Ends, number and list of the attainable counts, and a word for the last column."""
     values = cell.values
+    mark = "disclosed" if cell.disclosed else "narrow" if cell.narrow else ""
+    if cell.outcome is not Outcome.SAFE:
+        mark = MARKS[cell.outcome]
+    elif cell.structural or cell.empty_row:
+        mark = "structural" if cell.structural else "empty row"
     return [
         written(values.possible.smallest),
         written(values.possible.largest),
         written(values.size) if values.settled else "?",
         values.text(most),
-        _mark(cell),
+        mark,
     ]
+
+
+def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> str:
+    names = answer.domain.names
+    keys = list(label_keys(names, COLUMNS).values())
+    header = ["lower", "upper", "size", "values", "mark"]
+    lines = [_figures(cell, cell_value, CSV_RUNS) for cell in cells]
+    if verdict is None:
+        labelled = [[*cell.labels, *line] for cell, line in zip(cells, lines, strict=True)]
+        return csv_text([*keys, *header], labelled)
+    judged = [verdict.policy.name, verdict.outcome.value]
+    reasons, others = _reasons(verdict)
+    lines = [
+        [*cell.labels, cell.count, *line, *reasons.get(cell.labels, ("", "")), *judged]
+        for cell, line in zip(cells, lines, strict=True)
+    ]
+    for finding in others:
+        place = dict(zip(finding.variables, finding.labels, strict=True))
+        labels = [place.get(name, "") for name in names]
+        reason = _rule(verdict, finding), _evidence(finding)
+        lines.append([*labels, *[""] * 5, MARKS[finding.outcome], *reason, *judged])
+    header = [*keys, "count", *header, "rule", "evidence", "policy", "verdict"]
+    return csv_text(header, lines)
 
 
 def _reasons(verdict: Verdict) -> tuple[dict[tuple[Label, ...], tuple[str, ...]], list[Finding]]:
@@ -134,25 +121,34 @@ def _table(
 ) -> str:
     """What came out and what was asked; the cells at risk, the most exposed first; the others."""
     reasons, others = ({}, []) if verdict is None else _reasons(verdict)
-
-    def at_risk(cell: CellRisk) -> bool:
-        return cell.labels in reasons if verdict else bool(cell.disclosed or cell.narrow)
-
-    worst = sorted(filter(at_risk, cells), key=_exposure)
-    rest = [cell for cell in cells if not at_risk(cell)]
+    worst, rest = list[CellRisk](), list[CellRisk]()
+    for cell in cells:
+        at_risk = cell.labels in reasons if verdict else cell.disclosed or cell.narrow
+        (worst if at_risk else rest).append(cell)
+    worst.sort(key=_exposure)
     most = len(cells) if everything else SHOWN
     room = max(most - len(worst), 0)
     if len(rest) > room:  # else the order of the table is the best
         rest.sort(key=_exposure)
+    title = "Known exactly or nearly, the most exposed first"
+    if verdict is not None:
+        which = ["break a rule"] if verdict.broken else []
+        which += ["could not be decided"] if verdict.open else []
+        title = f"Cells that {' or '.join(which)}, the most exposed first"
+    foot = [
+        f"worked out by: {answer.method}, {answer.evidence.value}, {answer.seconds:.3f} s, "
+        f"release {answer.digest[:12]}",
+        "" if verdict is None else verdict.warning,
+    ]
     blocks = [
         "\n".join(_head(answer, cells, verdict)),
-        _listed(_title(verdict), answer, worst[:most], verdict, reasons),
+        _listed(title, answer, worst[:most], verdict, reasons),
         _left_out(worst[most:], "of these cells"),
-        _other_findings(others, len(others) if everything else SHOWN),
-        _changes(verdict, everything),
+        _other_findings(others, len(others) if everything else SHOWN) if others else "",
+        _changes(verdict.changes, everything) if verdict and verdict.changes else "",
         _listed("The other cells" if worst else "", answer, rest[:room], verdict, {}),
         _left_out(rest[room:], "cells"),
-        "\n".join(_foot(answer, verdict)),
+        "\n".join(filter(None, foot)),
     ]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
@@ -174,20 +170,25 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
         known = "no cell was worked out"
     if counts.get("known_empty"):
         known += f"; known to be empty anyway: {_part(counts['known_empty'], len(cells))}"
-    lines = [known]
     release = answer.release if verdict is None else verdict.release
     told = "; ".join(statement.summary for statement in release.statements)
     asked = f"  published: {told or 'nothing'}"
     about = f"  asked about: {' x '.join(answer.over)}"
+    lines = [known, asked, about]
     if verdict is not None:
-        title = f"{verdict.outcome} under the policy {verdict.policy.name}: {_reason(verdict)}"
+        broken, undecided = len(verdict.broken), len(verdict.open)
+        reason = f"{counted(broken, 'finding')} {'breaks' if broken == 1 else 'break'} a rule"
+        if not broken:
+            reason = "no rule is broken" + (" for certain" if undecided else "")
+        if undecided:
+            reason += f", {'and' if broken else 'but'} {counted(undecided, 'finding')}"
+            reason += " could not be decided"
+        title = f"{verdict.outcome} under the policy {verdict.policy.name}: {reason}"
         lines = [title, *(f"  rule {sentence}" for sentence in verdict.policy.sentences), asked]
         if verdict.knows:
             given = ", ".join(known.notation for known in verdict.knows)
             lines.append(f"  the intruder also knows: {given}")
         lines += [about, f"  {known}", *(f"  note: {note}" for note in verdict.notes)]
-    else:
-        lines += [asked, about]
     if counts["unsettled"]:
         many = counts["unsettled"]
         lines.append(
@@ -204,25 +205,6 @@ def _part(some: int, cells: int) -> str:
     return f"{some:,} of {cells:,} cells" if some else "none"
 
 
-def _reason(verdict: Verdict) -> str:
-    broken, undecided = len(verdict.broken), len(verdict.open)
-    opened = f"{counted(undecided, 'finding')} could not be decided"
-    if verdict.outcome is Outcome.SAFE:
-        return "no rule is broken"
-    if verdict.outcome is Outcome.UNDECIDED:
-        return f"no rule is broken for certain, but {opened}"
-    text = f"{counted(broken, 'finding')} {'breaks' if broken == 1 else 'break'} a rule"
-    return f"{text}, and {opened}" if undecided else text
-
-
-def _title(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "Known exactly or nearly, the most exposed first"
-    which = "break a rule" if verdict.broken else "could not be decided"
-    which += " or could not be decided" if verdict.broken and verdict.open else ""
-    return f"Cells that {which}, the most exposed first"
-
-
 def _listed(
     title: str,
     answer: Attainable,
@@ -233,48 +215,40 @@ def _listed(
     """A table of cells; with reasons, why each of them is there."""
     if not cells:
         return ""
-    counts = [] if verdict is None else ["count"]
-    figures = ["attainable", "why"] if reasons else ["lower", "upper", "values", "attainable"]
-    figures += ["mark"] if not reasons and any(map(_mark, cells)) else []
     rows = []
     for cell in cells:
         known = dict(zip(FIGURES, _figures(cell, shown, 4), strict=True)) | {"count": cell.count}
         known["why"] = reasons.get(cell.labels, ("", ""))[1]
-        rows.append([*map(str, cell.labels), *(str(known[name]) for name in (*counts, *figures))])
-    table = aligned([*answer.over, *counts, *figures], rows, {"count", *FIGURES[:3]})
+        rows.append(known)
+    columns = [] if verdict is None else ["count"]
+    columns += ["attainable", "why"] if reasons else FIGURES[:4]
+    columns += ["mark"] if not reasons and any(known["mark"] for known in rows) else []
+    table = aligned(
+        [*answer.over, *columns],
+        [
+            [*map(str, cell.labels), *(str(known[name]) for name in columns)]
+            for cell, known in zip(cells, rows, strict=True)
+        ],
+        {"count", *FIGURES[:3]},
+    )
     return f"{title}\n{table}".lstrip("\n")
 
 
 def _other_findings(findings: Sequence[Finding], most: int) -> str:
     """Findings about rows, figures and groups, or from the view of a respondent."""
-    if not findings:
-        return ""
     header = ["outcome", "rule", "what was found"]
-    rows = [[str(one.outcome), one.rule, _evidence(one)] for one in findings[:most]]
-    table = f"Other findings\n{aligned(header, rows)}"
-    return "\n".join(filter(None, [table, _left_out(findings[most:], "of these findings", "json")]))
+    rows = [[str(finding.outcome), finding.rule, _evidence(finding)] for finding in findings[:most]]
+    left_out = _left_out(findings[most:], "of these findings", "json")
+    return "\n".join(filter(None, ["Other findings", aligned(header, rows), left_out]))
 
 
 def _left_out(rest: Sequence[object], what: str, style: str = "csv") -> str:
-    if not rest:
-        return ""
-    return f"... {len(rest):,} more {what}: --all, or --format {style}"
+    return f"... {len(rest):,} more {what}: --all, or --format {style}" if rest else ""
 
 
-def _changes(verdict: Verdict | None, everything: bool) -> str:
+def _changes(changes: Sequence[str], everything: bool) -> str:
     """What would change the findings, each way once."""
-    changes = () if verdict is None else verdict.changes
-    if not changes:
-        return ""
     most = len(changes) if everything else CHANGES
-    more = _left_out(changes[most:], "of these ways", "json")
-    lines = ["What would change it", *(f"  {change}" for change in changes[:most])]
-    return "\n".join([*lines, *([f"  {more}"] if more else []), f"  {SUGGEST}"])
-
-
-def _foot(answer: Attainable, verdict: Verdict | None) -> list[str]:
-    lines = [
-        f"worked out by: {answer.method}, {answer.evidence.value}, {answer.seconds:.3f} s, "
-        f"release {answer.digest[:12]}"
-    ]
-    return [*lines, *([verdict.warning] if verdict is not None and verdict.warning else [])]
+    left_out = _left_out(changes[most:], "of these ways", "json")
+    lines = [*changes[:most], *filter(None, [left_out]), SUGGEST]
+    return "\n".join(["What would change it", *(f"  {line}" for line in lines)])

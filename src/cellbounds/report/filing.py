@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import datetime
-import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path, PurePath
@@ -18,16 +18,18 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies.scenarios import informed
 from cellbounds.errors import InvalidInput
+from cellbounds.report.formats import json_text
 from cellbounds.report.pages.content import (
     USUAL_LIMITS,
     ReportLimits,
     chances_of,
     internal_part,
+    labels_text,
     public_cells,
     public_part,
+    read_values,
 )
 from cellbounds.report.pages.page import page
-from cellbounds.report.pages.wording import FINDING, labels_text, read_values
 from cellbounds.results import Attainable
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.files import write_whole
@@ -46,8 +48,13 @@ def provenance(table: Table | None, *, key: bytes | None, seed: int | None) -> d
     A plain digest would single the table out among the few that are consistent; it stands in the
     internal part only.
     """
+    versions = {"cellbounds": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        # An optional library that is not here had no hand in it.
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
     keyed = None if table is None or key is None else table.keyed_digest(key)
-    return {"versions": _versions(), "seed": seed, "keyed_digest": keyed}
+    return {"versions": versions, "seed": seed, "keyed_digest": keyed}
 
 
 def open_seed(release: Release, seed: int | None) -> int | None:
@@ -71,16 +78,6 @@ def open_seed(release: Release, seed: int | None) -> int | None:
     return seed if seed is None or not at_random else int(release.digest[:8], 16)
 
 
-def _versions() -> dict[str, str]:
-    versions = {"cellbounds": __version__, "python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue  # an optional library that is not here had no hand in it
-    return versions
-
-
 def made_at() -> str:
     """Now, or what SOURCE_DATE_EPOCH says, in UTC to the second."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -99,9 +96,22 @@ def made_at() -> str:
 RUNS = 500
 """Runs of attainable counts that a spreadsheet names for a cell."""
 
+FINDING = {
+    "outcome": "outcome",
+    "rule": "rule",
+    "place": "where",
+    "respondent in": "respondent",
+    "evidence": "evidence",
+    "what would change it": "change",
+}
+"""What a list of findings has: titles of columns, and what of a finding stands there."""
+
 FIXED = ("count", "lower", "upper", "size", "values", "mark", "outcome")
 
 Columns = dict[str, list[Any]]
+
+Part = Mapping[str, Any]
+"""The public or the internal part of a report."""
 
 
 def _cells(content: Mapping[str, Any]) -> Columns:
@@ -124,29 +134,26 @@ def _cells(content: Mapping[str, Any]) -> Columns:
 def sheets_of(content: Mapping[str, Any]) -> dict[str, Columns]:
     """The sheets of a workbook: verdict, cells, findings, statements, policy, method."""
     public, internal = content["public"], content.get("internal")
-    sheets = {
-        "verdict": _pairs(_verdict_lines(public, internal)),
-        "cells": _cells(content),
-    }
     findings = (internal or public)["verdict"].get("findings")
-    if findings is not None:
-        sheets["findings"] = _findings(findings, internal)
-    statements = public["published"]["statements"]
-    said = [(statement["notation"], statement["meaning"]) for statement in statements]
-    sheets["statements"] = columns_of(["statement", "meaning"], said)
-    if public["policy"] is not None:
-        sheets["policy"] = _pairs(_policy_lines(public["policy"]))
-    sheets["method"] = _pairs(_method_lines(content))
-    return sheets
+    statements, policy = public["published"]["statements"], public["policy"]
+    sheets = {
+        "verdict": columns_of(PAIR, _verdict_lines(public, internal)),
+        "cells": _cells(content),
+        "findings": None if findings is None else _findings(findings, internal),
+        "statements": {
+            "statement": [statement["notation"] for statement in statements],
+            "meaning": [statement["meaning"] for statement in statements],
+        },
+        "policy": None if policy is None else columns_of(PAIR, _policy_lines(policy)),
+        "method": columns_of(PAIR, _method_lines(public, internal)),
+    }
+    return {name: columns for name, columns in sheets.items() if columns is not None}
 
 
-def _pairs(lines: Sequence[tuple[str, Any]]) -> Columns:
-    return columns_of(["what", "value"], lines)
+PAIR = ("what", "value")
 
 
-def _verdict_lines(
-    public: Mapping[str, Any], internal: Mapping[str, Any] | None
-) -> list[tuple[str, Any]]:
+def _verdict_lines(public: Part, internal: Part | None) -> list[tuple[str, Any]]:
     verdict = (internal or public)["verdict"]
     lines = [
         ("view", "public" if internal is None else "owner: confidential"),
@@ -157,7 +164,7 @@ def _verdict_lines(
         lines.append(("policy", public["policy"]["name"]))
     lines += [(f"{what} findings", many) for what, many in verdict.get("summary", {}).items()]
     lines += [("note", note) for note in verdict.get("notes", ())]
-    lines += [(name, many) for name, many in public["summary"].items()]
+    lines += public["summary"].items()
     if internal is not None:
         if "figures" in internal["utility"]:
             lines.append(("share kept", internal["utility"]["figures"]["share"]))
@@ -166,9 +173,7 @@ def _verdict_lines(
 
 
 def _findings(findings: Sequence[Mapping[str, Any]], internal: Any) -> Columns:
-    columns: Columns = {
-        title: [finding[key] for finding in findings] for title, key in FINDING.items()
-    }
+    columns = {title: [finding[key] for finding in findings] for title, key in FINDING.items()}
     columns["respondent in"] = [
         None if labels is None else labels_text(labels) for labels in columns["respondent in"]
     ]
@@ -185,8 +190,7 @@ def _policy_lines(policy: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return lines + [("rule", sentence) for sentence in policy["sentences"]]
 
 
-def _method_lines(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    public, internal = content["public"], content.get("internal")
+def _method_lines(public: Part, internal: Part | None) -> list[tuple[str, Any]]:
     method, origin = public["method"], public["provenance"]
     lines = [
         ("method", method["name"]),
@@ -250,25 +254,24 @@ class Report:
         the internal part, a new file is for its owner only.
         """
         target, private = Path(path), not self.public
-        texts = {".html": self.to_html, ".json": self._json, ".csv": self.to_csv}
         ending = target.suffix.lower()
-        if ending in texts:
-            write_whole(target, texts[ending](), private=private)
-        elif ending == ".xlsx":
+        if ending == ".xlsx":
             write_excel(sheets_of(self._content), target, private=private)
+        elif ending == ".json":
+            write_whole(target, json_text(self._content, indent=None), private=private)
+        elif ending in (".html", ".csv"):
+            text = self.to_html() if ending == ".html" else self.to_csv()
+            write_whole(target, text, private=private)
         else:
             raise InvalidInput(
                 f"{target.name} is no report file; end its name with "
                 f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
             )
 
-    def _json(self) -> str:
-        return json.dumps(self._content, ensure_ascii=False, allow_nan=False) + "\n"
-
     def __repr__(self) -> str:
         statements = self._content["public"]["published"]["statements"]
         which = "public report" if self.public else "report for the owner"
-        return f"<{which}: {', '.join(one['notation'] for one in statements)}>"
+        return f"<{which}: {', '.join(statement['notation'] for statement in statements)}>"
 
 
 @budgeted(stops=False)
@@ -330,35 +333,6 @@ def build_report(
     >>> audit.report(public=True).to_dict()["public"]["verdict"]["outcome"] is None
     True
     """
-    _check(audit, public, key, rng)
-    release, over = audit.release, (audit.answer if isinstance(audit, Audit) else audit).over
-    verdict = audit.verdict if isinstance(audit, Audit) else None
-    table = audit.table if isinstance(audit, Audit) else None
-    known = informed(release, table, ())
-    cells = public_cells(audit, known, budget, limits)
-    shown = open_seed(release, rng)
-    chances = chances_of(known, over, seed=shown, budget=budget, limits=limits)
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "version": __version__,
-        "view": "public" if public or table is None else "owner",
-        "public": public_part(release, over, cells, chances, verdict, limits)
-        | {"provenance": provenance(table, key=key, seed=shown)},
-    }
-    if isinstance(audit, Audit) and not public:
-        content["internal"] = internal_part(
-            audit,
-            chances,
-            seed=rng,
-            source=None if source is None else PurePath(source).name,
-            made=made_at() if clock else None,
-            budget=budget,
-            limits=limits,
-        )
-    return Report(content, limits)
-
-
-def _check(audit: object, public: object, key: object, rng: object) -> None:
     if not isinstance(audit, Audit | Attainable):
         raise InvalidInput(
             f"a report on {audit!r}; give what audit(table, release) or attainable(release) found"
@@ -369,3 +343,30 @@ def _check(audit: object, public: object, key: object, rng: object) -> None:
         raise InvalidInput("the key is no bytes, or empty; give secret bytes, such as 32 of them")
     if rng is not None and (isinstance(rng, bool) or not isinstance(rng, int) or rng < 0):
         raise InvalidInput(f"rng={rng!r}; give a whole number, 0 or more, or None")
+    owned = audit if isinstance(audit, Audit) else None
+    answer = audit if isinstance(audit, Attainable) else audit.answer
+    table, verdict = (None, None) if owned is None else (owned.table, owned.verdict)
+    known = informed(audit.release, table, ())
+    cells, method = public_cells(audit, known, budget, limits)
+    shown = open_seed(audit.release, rng)
+    chances = chances_of(known, answer.over, shown, budget, limits)
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "view": "public" if public or table is None else "owner",
+        "public": public_part(audit.release, answer.over, cells, chances, verdict, limits)
+        | {"method": method, "provenance": provenance(table, key=key, seed=shown)},
+    }
+    if owned is not None and not public:
+        file = None if source is None else PurePath(source).name
+        content["internal"] = internal_part(owned, chances, budget, limits) | {
+            "input": {"digest": owned.table.digest, "source": file, "seed": rng},
+            "method": {"name": answer.method, "evidence": answer.evidence.value},
+        }
+        if clock:
+            content["internal"]["clock"] = {
+                "made": made_at(),
+                "attainable_seconds": round(answer.seconds, 3),
+                "judging_seconds": round(owned.verdict.seconds, 3),
+            }
+    return Report(content, limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
@@ -43,7 +44,7 @@ def render(result: Renderable, style: str) -> str:
     return f"{result}\n"
 
 
-def json_text(values: dict[str, Any], indent: int = 1) -> str:
+def json_text(values: Mapping[str, Any], indent: int | None = 1) -> str:
     """Plain values as JSON."""
     return json.dumps(values, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
 

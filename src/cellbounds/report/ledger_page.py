@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -14,24 +14,15 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import CellRisk
-from cellbounds.disclosure.policies.scenarios import empty_rows, margin_of
+from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
-from cellbounds.ledger import Entry, Ledger
+from cellbounds.ledger import Entry, Ledger, versions
 from cellbounds.ledger.history import public_history
 from cellbounds.ledger.journal import PASSING, LedgerState, state_of
-from cellbounds.ledger.versions import (
-    ProtectedCells,
-    PublishedRelease,
-    Tables,
-    joined,
-    stacked,
-    supplied,
-    targets_of,
-)
+from cellbounds.ledger.versions import ProtectedCells, PublishedRelease, Tables, targets_of
 from cellbounds.report.filing import provenance
-from cellbounds.report.pages.content import plain_cell
+from cellbounds.report.pages.content import label_text, labels_text, plain_cell
 from cellbounds.report.pages.page import OUTCOMES, rendered, shown_cell
-from cellbounds.report.pages.wording import label_text, labels_text
 from cellbounds.results import Attainable, Unbounded
 from cellbounds.runtime.budget import UNLIMITED, Budget, running, stopped_late
 from cellbounds.solvers.solve import attainable
@@ -76,11 +67,9 @@ def _views(
     solve: Callable[..., Attainable],
 ) -> list[dict[str, Any]]:
     """For each kind of cells, what was attainable after each release."""
-    if not numbers:
-        return []
     shares = itertools.count(len(targets) * len(numbers), -1)
     views = []
-    for place, target in enumerate(targets, 1):
+    for place, target in enumerate(targets if numbers else (), 1):
         stages = []
         for count, (number, entry) in enumerate(numbers, 1):
             pieces = [PublishedRelease.recorded(released) for _, released in numbers[:count]]
@@ -91,7 +80,8 @@ def _views(
                 if budget.overdue:
                     raise Unsettled("the budget is spent; give more seconds")
                 with stopped_late(budget):
-                    cells, said = _attainable(joined(state, pieces), target, state, whole, ask)
+                    release = versions.joined(state, pieces)
+                    cells, said = _attainable(release, target, state, whole, ask)
             except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
                 said = f"not worked out: {problem}"
             stages.append(Stage(number, entry, cells, said))
@@ -111,19 +101,14 @@ def _attainable(
     structural = np.broadcast_to(state.structural, domain.shape)
     counts = np.zeros(domain.shape, dtype=int) if whole is None else whole.counts
     table = Table(domain, counts, structural=structural)
-    margin = margin_of(release, table, names)
     answer = ask(release, start=None if whole is None else table)
-    sets = [values for _, values in answer.items()]
-    known = margin.counts.ravel().tolist() if whole is not None else [None] * len(sets)
-    cells = zip(
-        margin.domain.cells(),
-        sets,
-        known,
-        margin.structural.ravel().tolist(),
-        empty_rows(release, names).ravel().tolist(),
-        strict=True,
-    )
-    return tuple(CellRisk(*cell) for cell in cells), f"{answer.method}, {answer.evidence.value}"
+    sets = list(answer.items())
+    margin = table.margin(names)
+    known = margin.counts if whole is not None else np.full(margin.domain.shape, None)
+    arrays = (known, margin.structural, empty_rows(release, names))
+    flat = zip(sets, *(array.ravel().tolist() for array in arrays), strict=True)
+    cells = tuple(CellRisk(labels, values, *facts) for (labels, values), *facts in flat)
+    return cells, f"{answer.method}, {answer.evidence.value}"
 
 
 def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -> dict[str, Any]:
@@ -134,13 +119,22 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
     rows = list(range(len(last))) if len(last) <= MOST_ROWS else _narrowed(worked, counted)
     names = [name for name in target.over or state.domain.names if name in state.domain.names]
     lines = [_row(worked, place, len(names)) for place in rows]
+    states = []
+    for stage in stages:
+        # How many cells have at most so many attainable counts, as far as that is proven.
+        sets = [stage.cells[place].values for place in counted] if stage.cells else []
+        sizes = [values.possible.size for values in sets]
+        upto = [*(sum(size <= most for size in sizes) for most in LIMITS), len(sizes)]
+        settled = sum(values.settled for values in sets)
+        about = {"number": stage.number, "statements": stage.entry.statements, "said": stage.said}
+        states.append({**about, "upto": upto, "settled": settled, "worked": bool(stage.cells)})
     after = [f"entry {stage.number}, {', '.join(stage.entry.statements)}" for stage in worked]
-    levels = [[name, [label_text(label) for label in state.domain.levels(name)]] for name in names]
+    levels = [[name, [*map(label_text, state.domain.levels(name))]] for name in names]
     return {
         "names": names,
         "cells": len(last),
         "empty": len(last) - len(counted),
-        "states": [_numbers_after(stage, counted) for stage in stages],
+        "states": states,
         "worked": [stage.number for stage in worked],
         "rows": lines,
         "left_out": len(last) - len(rows),
@@ -148,20 +142,6 @@ def _view(state: LedgerState, target: ProtectedCells, stages: Sequence[Stage]) -
         "marks": {cell["mark"] for line in lines for cell in line["cells"]},
         "data": json.dumps([*levels, ["after", after]]),
         "counts": any(cell.count is not None for cell in last),
-    }
-
-
-def _numbers_after(stage: Stage, counted: Iterable[int]) -> dict[str, Any]:
-    """How many cells have at most so many attainable counts, as far as that is proven."""
-    cells = [stage.cells[place] for place in counted] if stage.cells else []
-    sizes = [cell.values.possible.size for cell in cells]
-    return {
-        "number": stage.number,
-        "statements": stage.entry.statements,
-        "upto": [*(sum(size <= most for size in sizes) for most in LIMITS), len(sizes)],
-        "settled": sum(cell.values.settled for cell in cells),
-        "worked": bool(stage.cells),
-        "said": stage.said,
     }
 
 
@@ -261,13 +241,25 @@ def ledger_page(
     (True, False)
     >>> folder.cleanup()
     """
-    _check(ledger, table, public)
+    if not isinstance(ledger, Ledger):
+        raise InvalidInput(f"a page on {ledger!r}; give a Ledger (Ledger.open)")
+    if not isinstance(public, bool):
+        raise InvalidInput(f"public={public!r}; give True or False")
+    if public and table is not None:
+        raise InvalidInput("a public page shows no count; leave the table out (table=, --table)")
     entries = ledger.history()
     state = state_of(entries)
     shown = _shown_entries(entries, public)
-    numbers = _numbers(entries, public)
-    whole = None if public else _whole(ledger, state, table)
-    targets = _open_targets(state) if public else targets_of(state)
+    # The releases with the numbers they are shown under: gaps would tell of refusals.
+    told = [entry for entry in entries if not public or entry.kind not in PASSING]
+    numbers = [(place, entry) for place, entry in enumerate(told, 1) if entry.kind == "released"]
+    names, targets, whole = state.domain.names, targets_of(state), None
+    if public:
+        names = _spoken(state)
+        targets = _open_targets(state, names)
+    else:
+        tables = versions.supplied(replace(state, independent=True), table, ledger.book.kept)
+        whole = None if tables is None else versions.stacked(state, tables)
     if budget is UNLIMITED and seconds is None:
         seconds = SECONDS
     with running(budget, seconds, stops=False) as budget:
@@ -278,15 +270,14 @@ def ledger_page(
         version=__version__,
         public=public,
         entries=shown,
-        banner=_public_banner(state) if public else _banner(ledger, state, entries),
-        variables=[
-            [name, [label_text(label) for label in state.domain.levels(name)]]
-            for name in (_spoken(state) if public else state.domain.names)
-        ],
+        # Somebody may have added an entry meanwhile; the page is about those that were read.
+        check=None if public else ledger.verify(head=entries[-1].hash, entries=len(entries)),
+        outcomes=OUTCOMES,
+        variables=[[name, [*map(label_text, state.domain.levels(name))]] for name in names],
         policy=state.policy.to_dict(),
         independent=state.independent,
         versions=state.versions,
-        owner=None if public else _owner_facts(state),
+        owner=None if public else state,
         views=views,
         head=shown[-1]["hash"],
         software=provenance(None, key=None, seed=None)["versions"],
@@ -296,91 +287,17 @@ def ledger_page(
     )
 
 
-def _check(ledger: object, table: object, public: object) -> None:
-    if not isinstance(ledger, Ledger):
-        raise InvalidInput(f"a page on {ledger!r}; give a Ledger (Ledger.open)")
-    if not isinstance(public, bool):
-        raise InvalidInput(f"public={public!r}; give True or False")
-    if public and table is not None:
-        raise InvalidInput("a public page shows no count; leave the table out (table=, --table)")
-
-
-# What happened.
-
-
 def _shown_entries(entries: Sequence[Entry], public: bool) -> list[dict[str, Any]]:
     """Every entry for its owner; or the public history, and nothing that is not in it."""
-    if public:
-        shown = public_history(entries)["entries"]
-    else:
-        shown, version = [], 1
-        for entry in entries:
-            version += entry.kind in ("grown", "revised")
-            about = {"table_version": entry.content.get("version", version)}
-            if "domain" in entry.content:
-                about["variables"] = [name for name, _ in entry.content["domain"]["variables"]]
-            shown.append(about | entry.content | entry.to_dict())
+    shown, version = [], 1
+    for entry in () if public else entries:
+        version += entry.kind in ("grown", "revised")
+        about = {"table_version": entry.content.get("version", version)}
+        if "domain" in entry.content:
+            about["variables"] = [name for name, _ in entry.content["domain"]["variables"]]
+        shown.append(about | entry.content | entry.to_dict())
     blank = {"statements": (), "judged": None, "already_out": False, "knows": ()}
-    return [blank | entry for entry in shown]
-
-
-def _numbers(entries: Sequence[Entry], public: bool) -> list[tuple[int, Entry]]:
-    """The releases with the numbers they are shown under: gaps would tell of refusals."""
-    shown = [entry for entry in entries if not public or entry.kind not in PASSING]
-    return [(number, entry) for number, entry in enumerate(shown, 1) if entry.kind == "released"]
-
-
-def _banner(ledger: Ledger, state: LedgerState, entries: Sequence[Entry]) -> dict[str, Any]:
-    # Somebody may have added an entry meanwhile; the page is about those that were read.
-    check = ledger.verify(head=entries[-1].hash, entries=len(entries))
-    word, sign = OUTCOMES[state.standing.value]
-    said, tone = "the last verdict on everything that is out", state.standing.value
-    if not state.released:
-        word, sign, tone, said = "NOTHING IS OUT", "i", "untold", "nothing was released yet"
-    kinds = [entry.kind for entry in entries]
-    tally = ", ".join(
-        f"{kinds.count(kind)} {words}" for kind, (_, words) in KINDS.items() if kind in kinds
-    )
-    if not check.intact:
-        tone, sign, word = "unsafe", "×", "THE LEDGER WAS CHANGED"
-        said = check.problem
-    links = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
-    chain = f"the chain of hashes was checked: every link of {links} holds"
-    return {
-        "word": word,
-        "sign": sign,
-        "tone": tone,
-        "said": said,
-        "notes": [f"Entries: {tally}.", *([f"{chain}."] if check.intact else [])],
-    }
-
-
-def _public_banner(state: LedgerState) -> dict[str, Any]:
-    count = len(state.released)
-    return {
-        "word": f"{count} RELEASE{'' if count == 1 else 'S'}",
-        "sign": "i",
-        "tone": "untold",
-        "said": "what was released about one confidential table, and what anybody can work out",
-        "notes": ["Releases are judged by the owner of the table."] if count else [],
-    }
-
-
-def _owner_facts(state: LedgerState) -> dict[str, Any]:
-    return {
-        "kept": state.kept,
-        "digests": state.digests,
-        "protected": [names for names in state.protected if names != state.domain.names],
-    }
-
-
-# What could be worked out.
-
-
-def _whole(ledger: Ledger, state: LedgerState, table: Tables) -> Table | None:
-    """Every version of the table as one; None if it is not at hand."""
-    tables = supplied(replace(state, independent=True), table, ledger.book.kept)
-    return None if tables is None else stacked(state, tables)
+    return [blank | entry for entry in (public_history(entries)["entries"] if public else shown)]
 
 
 def _spoken(state: LedgerState) -> tuple[str, ...]:
@@ -393,9 +310,9 @@ def _spoken(state: LedgerState) -> tuple[str, ...]:
     return tuple(name for name in state.domain.names if name in spoken)
 
 
-def _open_targets(state: LedgerState) -> list[ProtectedCells]:
+def _open_targets(state: LedgerState, spoken: Sequence[str]) -> list[ProtectedCells]:
     """The cells of the table for outsiders; which other margins are protected is not told."""
-    spoken, names = _spoken(state), state.domain.names
+    names = state.domain.names
     targets = []
     for target in targets_of(replace(state, protected=(names,))):
         part = () if target.over is None else target.over[: len(target.over) - len(names)]

@@ -16,21 +16,12 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.results.distribution import checked_probability
-from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.numbers import exact_number
 from cellbounds.text import label_keys
-from cellbounds.utility.display import (
-    Section,
-    Shown,
-    columns_of,
-    interval_text,
-    json_float,
-    number_text,
-    picked,
-)
+from cellbounds.utility.display import Section, Shown, columns_of, json_float, picked
 from cellbounds.utility.distances import as_floats, occupied, two_way
-from cellbounds.utility.loglinear import fit_loglinear, goodness
+from cellbounds.utility.loglinear import TESTS, Tested, fit_loglinear, goodness
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -69,12 +60,12 @@ class OddsRatios(Shown):
     @property
     def ratio(self) -> float:
         """The odds ratio of a table of two by two."""
-        return self._only(self.ratios)
+        return self._only[0]
 
     @property
     def interval(self) -> tuple[float, float]:
         """The interval of the odds ratio of a table of two by two."""
-        return self._only(self.lower), self._only(self.upper)
+        return self._only[1:]
 
     @property
     def log_ratios(self) -> FloatArray:
@@ -86,13 +77,14 @@ class OddsRatios(Shown):
         """Natural logarithms of the ends of the intervals."""
         return _log(self.lower), _log(self.upper)
 
-    def _only(self, values: FloatArray) -> float:
-        if values.size != 1:
+    @property
+    def _only(self) -> tuple[float, float, float]:
+        if self.ratios.size != 1:
             raise InvalidInput(
-                f"there are {values.size} odds ratios, not one; ask for one by its labels, or "
+                f"there are {self.ratios.size} odds ratios, not one; ask for one by its labels, or "
                 "take the arrays `ratios`, `lower` and `upper`"
             )
-        return float(values.flat[0])
+        return self.numbers()[0]
 
     def __getitem__(self, labels: tuple[Label, ...]) -> tuple[float, float, float]:
         """Ratio, lower and upper end for the labels of the strata, the row and the column."""
@@ -125,12 +117,10 @@ class OddsRatios(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined ratios as None, infinite ones as text."""
-        keys = ("ratio", "lower", "upper")
-        ratios = [
-            {"given": given, "row": row, "column": column}
-            | dict(zip(keys, map(json_float, numbers), strict=True))
-            for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True)
-        ]
+        ratios = []
+        for (*given, row, column), numbers in zip(self.cells(), self.numbers(), strict=True):
+            ends = dict(zip(("ratio", "lower", "upper"), map(json_float, numbers), strict=True))
+            ratios.append({"given": given, "row": row, "column": column, **ends})
         row, column = (self.domain.levels(name)[0] for name in (self.rows, self.columns))
         return {
             **picked(self, "rows", "columns", "given"),
@@ -142,9 +132,8 @@ class OddsRatios(Shown):
         }
 
     def _references(self) -> str:
-        return " and ".join(
-            f"{name} {self.domain.levels(name)[0]}" for name in (self.rows, self.columns)
-        )
+        variables = (self.rows, self.columns)
+        return " and ".join(f"{name} {self.domain.levels(name)[0]}" for name in variables)
 
     def _title(self) -> str:
         given = f" given {', '.join(self.given)}" if self.given else ""
@@ -155,16 +144,13 @@ class OddsRatios(Shown):
         )
 
     def _sections(self) -> list[Section]:
-        lines = [
-            [*map(str, labels), number_text(ratio), interval_text(low, high)]
-            for labels, (ratio, low, high) in zip(self.cells(), self.numbers(), strict=True)
-        ]
+        pairs = zip(self.cells(), self.numbers(), strict=True)
+        lines = [[*map(str, labels), ratio, ends] for labels, (ratio, *ends) in pairs]
         header = [*self.domain.names, "odds ratio", f"{percent(self.level)} interval"]
         title = f"{self._title()}\nrelative to {self._references()}"
         return [Section(title, header, lines, frozenset(self.domain.names))]
 
     def __repr__(self) -> str:
-        # Statistics of a confidential table are not printed by accident.
         return f"<{self._title()}: {self.ratios.size}>"
 
 
@@ -212,14 +198,47 @@ def odds_ratios(
     1       2          good          0.5897  (0.2626, 1.324)
     2       2          good          0.3846  (0.1294, 1.143)
     """
+    from scipy.special import ndtri
+
     two = two_way(table, rows, columns, given)
     wanted = checked_level(level)
     added = exact_number(add, "add")
     if added < 0:
         raise InvalidInput(f"add={add!r} is below 0; give '0.5', or 0 to add nothing")
-    ratios, (lower, upper), notes = _ratios(as_floats(two), two.structural, wanted, float(added))
+    a, b, c, d = _corners(as_floats(two) + float(added))
+    possible = ~np.logical_or.reduce(_corners(two.structural))
+    zero, infinite = (a == 0) | (d == 0), (b == 0) | (c == 0)
+    full = possible & ~zero & ~infinite
+    ratios = np.full(full.shape, math.nan)
+    ratios[possible & zero & ~infinite] = 0
+    ratios[possible & infinite & ~zero] = math.inf
+    lower, upper = np.zeros(full.shape), np.full(full.shape, math.inf)
+    a, b, c, d = (corner[full] for corner in (a, b, c, d))
+    reach = -ndtri((1 - wanted) / 2) * np.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
+    # Ratios and ends beyond the largest double are infinite, and are meant to be.
+    with np.errstate(over="ignore"):
+        ratios[full] = (a / b) * (d / c)
+        logs = np.log(a) - np.log(b) + np.log(d) - np.log(c)
+        lower[full], upper[full] = np.exp(logs - reach), np.exp(logs + reach)
+    reasons = {
+        "a cell that cannot hold anybody: undefined": ~possible,
+        "a count of zero: 0, inf or undefined, with the interval (0, inf); add='0.5' to every "
+        "count avoids this": possible & ~full,
+    }
+    notes = tuple(
+        f"{int(odd.sum())} of {full.size} odds ratios involve {what}"
+        for what, odd in reasons.items()
+        if odd.any()
+    )
     strata = two.domain.names[:-2]
     return OddsRatios(rows, columns, strata, two.domain, wanted, added, ratios, lower, upper, notes)
+
+
+def _corners(cells: Any) -> tuple[Any, ...]:
+    """The four cells behind each ratio: both references, row only, column only, neither."""
+    first, others = cells[..., :1, :], cells[..., 1:, :]
+    parts = (first[..., :1], first[..., 1:], others[..., :1], others[..., 1:])
+    return tuple(np.broadcast_arrays(*parts))
 
 
 def checked_level(level: object) -> float:
@@ -235,66 +254,18 @@ def percent(level: float) -> str:
     return f"{100 * level:.10g}%"
 
 
-def _ratios(
-    counts: FloatArray, structural: BoolArray, level: float, add: float
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray], tuple[str, ...]]:
-    from scipy.special import ndtri
-
-    corners = [_corners(part) for part in (counts + add, structural)]
-    a, b, c, d = corners[0]
-    possible = ~np.logical_or.reduce(corners[1])
-    zero, infinite = (a == 0) | (d == 0), (b == 0) | (c == 0)
-    full = possible & ~zero & ~infinite
-    ratios = np.full(full.shape, math.nan)
-    ratios[possible & zero & ~infinite] = 0
-    ratios[possible & infinite & ~zero] = math.inf
-    lower, upper = np.zeros(full.shape), np.full(full.shape, math.inf)
-    a, b, c, d = (corner[full] for corner in (a, b, c, d))
-    reach = -ndtri((1 - level) / 2) * np.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
-    # Ratios and ends beyond the largest double are infinite, and are meant to be.
-    with np.errstate(over="ignore"):
-        ratios[full] = (a / b) * (d / c)
-        logs = np.log(a) - np.log(b) + np.log(d) - np.log(c)
-        lower[full], upper[full] = np.exp(logs - reach), np.exp(logs + reach)
-    reasons = (
-        (~possible, "a cell that cannot hold anybody: undefined"),
-        (
-            possible & ~full,
-            "a count of zero: 0, inf or undefined, with the interval (0, inf); add='0.5' to every "
-            "count avoids this",
-        ),
-    )
-    notes = (
-        f"{int(odd.sum())} of {full.size} odds ratios involve {what}"
-        for odd, what in reasons
-        if odd.any()
-    )
-    return ratios, (lower, upper), tuple(notes)
-
-
-def _corners(cells: Any) -> list[Any]:
-    """The four cells behind each ratio: both references, row only, column only, neither."""
-    return list(
-        np.broadcast_arrays(
-            cells[..., :1, :1], cells[..., :1, 1:], cells[..., 1:, :1], cells[..., 1:, 1:]
-        )
-    )
-
-
 def _log(values: FloatArray) -> FloatArray:
     # The logarithm of a ratio of zero is minus infinity, and is meant to be.
     with np.errstate(divide="ignore"):
         return np.log(values)
 
 
-HEADER = ("statistic", "value", "degrees", "p")
-
 FEW = 5
 """Below so many expected people the p-values are rough (Cochran's rule)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Independence(Shown):
+class Independence(Tested):
     """Tests of whether rows and columns are independent, within each stratum if there are any.
 
     Attributes
@@ -330,33 +301,16 @@ class Independence(Shown):
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame with one line for each statistic."""
-        lines = [(name, value, self.degrees, p) for name, value, p in self.statistics]
-        return frame_of(columns_of(HEADER, lines), backend)
+        return frame_of(columns_of(TESTS, self._lines()), backend)
 
     def entries(self) -> dict[str, Any]:
         """Plain values."""
         return picked(self, *(field.name for field in fields(self)))
 
-    @property
-    def statistics(self) -> list[tuple[str, float, float]]:
-        """Each statistic with its value and its p-value."""
-        return [("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p)]
-
     def _title(self) -> str:
         given = f" given {', '.join(self.given)}" if self.given else ""
         how = ", with continuity correction" if self.correction else ""
         return f"independence of {self.rows} and {self.columns}{given}{how}"
-
-    def _sections(self) -> list[Section]:
-        lines = [
-            [name, number_text(value), str(self.degrees), number_text(p)]
-            for name, value, p in self.statistics
-        ]
-        return [Section(self._title(), HEADER, lines, frozenset({"statistic"}))]
-
-    def __repr__(self) -> str:
-        # Statistics of a confidential table are not printed by accident.
-        return f"<{self._title()}>"
 
 
 def independence(
@@ -423,8 +377,10 @@ def independence(
         tests = (fit.chi_squared, fit.chi_squared_p, fit.g, fit.g_p)
     else:
         degrees = int(each.sum())
+        # Yates: counts move towards what is expected, by half a person at most.
+        nearer = counts + np.clip(expected - counts, -0.5, 0.5)
         corrected = correction & (each == 1)[:, None, None]
-        tests = goodness(np.where(corrected, _nearer(counts, expected), counts), expected, degrees)
+        tests = goodness(np.where(corrected, nearer, counts), expected, degrees)
     smallest = float(expected[expected > 0].min())
     if not degrees:
         notes.append("there is nothing to test: no table has two rows and two columns with people")
@@ -433,12 +389,6 @@ def independence(
     return Independence(
         rows, columns, strata, *tests, degrees, bool(correction), smallest, tuple(notes)
     )
-
-
-def _nearer(counts: FloatArray, expected: FloatArray) -> FloatArray:
-    """The counts moved towards what is expected, by half a person at most (Yates)."""
-    gap = expected - counts
-    return counts + np.clip(gap, -0.5, 0.5)
 
 
 def _left_out(two: Table, by_row: FloatArray, by_column: FloatArray) -> list[str]:

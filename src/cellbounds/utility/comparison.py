@@ -16,22 +16,9 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.scaled_floats import FloatArray
-from cellbounds.utility.association import (
-    Independence,
-    OddsRatios,
-    checked_level,
-    independence,
-    odds_ratios,
-    percent,
-)
-from cellbounds.utility.display import (
-    Section,
-    Shown,
-    columns_of,
-    interval_text,
-    json_float,
-    number_text,
-)
+from cellbounds.utility import association
+from cellbounds.utility.association import Independence, OddsRatios, percent
+from cellbounds.utility.display import Section, Shown, columns_of, json_float
 from cellbounds.utility.distances import hellinger, matched, occupied, total_variation
 from cellbounds.utility.loglinear import (
     LoglinearComparison,
@@ -70,7 +57,7 @@ class PairComparison:
     @property
     def log_ratios(self) -> FloatArray:
         """Log odds ratios of the copies: one line for each copy, one column for each ratio."""
-        return np.array([one.log_ratios.ravel() for one in self.odds])
+        return np.array([odds.log_ratios.ravel() for odds in self.odds])
 
     def lines(self, place: int) -> list[tuple[str, str, str, float, float]]:
         """One copy beside the true table: measure, variables, levels, true value, other value."""
@@ -80,29 +67,21 @@ class PairComparison:
         for (name, mine, p), (_, its, its_p) in zip(true.statistics, other.statistics, strict=True):
             lines += [(name, what, "", mine, its), (f"{name} p", what, "", p, its_p)]
         lines.append(("degrees", what, "", float(true.degrees), float(other.degrees)))
-        numbers = zip(self.true_odds.numbers(), self.odds[place].numbers(), strict=True)
-        overlaps = self.overlaps[place].tolist()
+        numbers = (self.true_odds.numbers(), self.odds[place].numbers(), self.overlaps[place])
         measures = ("odds ratio", "lower end", "upper end", "interval overlap")
-        for labels, (ours, theirs), overlap in zip(
-            self.true_odds.cells(), numbers, overlaps, strict=True
-        ):
+        for labels, ours, theirs, overlap in zip(self.true_odds.cells(), *numbers, strict=True):
             levels = ", ".join(map(str, labels))
-            pairs = zip(measures, (*ours, math.nan), (*theirs, overlap), strict=True)
+            pairs = zip(measures, (*ours, math.nan), (*theirs, float(overlap)), strict=True)
             lines += [(name, what, levels, first, second) for name, first, second in pairs]
         return lines
 
     def entries(self, copies: Sequence[str]) -> dict[str, Any]:
         """Plain values."""
-        compared = zip(copies, self.odds, self.tests, self.overlaps.tolist(), strict=True)
-        others = [
-            {
-                "copy": copy,
-                "odds": odds.entries(),
-                "test": test.entries(),
-                "overlap": [*map(json_float, overlaps)],
-            }
-            for copy, odds, test, overlaps in compared
-        ]
+        others = []
+        for place, copy in enumerate(copies):
+            about = {"odds": self.odds[place].entries(), "test": self.tests[place].entries()}
+            overlap = [*map(json_float, self.overlaps[place].tolist())]
+            others.append({"copy": copy, **about, "overlap": overlap})
         true = {"odds": self.true_odds.entries(), "test": self.true_test.entries()}
         return {"rows": self.rows, "columns": self.columns, "true": true, "copies": others}
 
@@ -111,12 +90,13 @@ def compare_pair(
     true: Table, others: Sequence[Table], rows: str, columns: str, level: object
 ) -> PairComparison:
     """Odds ratios and tests of two variables in tables over the same domain."""
-    ratios = [odds_ratios(table, rows, columns, level=level) for table in (true, *others)]
-    tests = [independence(table, rows, columns) for table in (true, *others)]
-    overlaps = np.array([interval_overlap(ratios[0], other) for other in ratios[1:]])
-    return PairComparison(
-        rows, columns, ratios[0], tuple(ratios[1:]), tests[0], tuple(tests[1:]), overlaps
+    true_odds, *odds = (
+        association.odds_ratios(each, rows, columns, level=level) for each in (true, *others)
     )
+    true_test, *tests = (association.independence(each, rows, columns) for each in (true, *others))
+    overlaps = np.array([interval_overlap(true_odds, other) for other in odds])
+    results = (true_odds, tuple(odds), true_test, tuple(tests))
+    return PairComparison(rows, columns, *results, overlaps)
 
 
 def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
@@ -127,7 +107,7 @@ def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
     ends has nothing in common with one that has them, of its own length, and all of the other's:
     one half. Two intervals without ends say nothing: NaN.
     """
-    (low, high), (other_low, other_high) = (one.log_intervals for one in (true, other))
+    (low, high), (other_low, other_high) = true.log_intervals, other.log_intervals
     # Ends beyond the largest double are infinite on one side: such an interval has no length.
     with np.errstate(invalid="ignore"):
         lengths = high - low, other_high - other_low
@@ -136,16 +116,13 @@ def interval_overlap(true: OddsRatios, other: OddsRatios) -> FloatArray:
     overlaps = np.full(shared.shape, math.nan)
     overlaps[first ^ second] = 0.5
     both = first & second
-    shares = [_share(shared[both], length[both]) for length in lengths]
-    overlaps[both] = (shares[0] + shares[1]) / 2
+    overlaps[both] = 0
+    for length in lengths:
+        # An interval too short for doubles is shared or it is not.
+        share = (shared[both] >= 0).astype(np.float64)
+        np.divide(shared[both], length[both], out=share, where=length[both] > 0)
+        overlaps[both] += np.clip(share, 0, 1) / 2
     return overlaps.ravel()
-
-
-def _share(shared: FloatArray, length: FloatArray) -> FloatArray:
-    """What is shared of an interval; one too short for doubles is shared or it is not."""
-    whole = (shared >= 0).astype(np.float64)
-    np.divide(shared, length, out=whole, where=length > 0)
-    return np.clip(whole, 0, 1)
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
@@ -159,63 +136,55 @@ VARIABLES = frozenset({"variables", "levels", "copy", "statistic"})
 
 
 def _measures(copies: Sequence[str], measures: Mapping[str, Sequence[float]]) -> Section:
-    lines = [
-        [copy, *map(number_text, values)]
-        for copy, *values in zip(copies, *measures.values(), strict=True)
-    ]
+    lines = [*zip(copies, *measures.values(), strict=True)]
     if len(copies) > 1:
-        both = [mean_and_spread(values) for values in measures.values()]
-        lines.insert(0, ["mean", *(number_text(mean) for mean, _ in both)])
-        lines.insert(1, ["spread", *(number_text(spread) for _, spread in both)])
+        means, spreads = zip(*map(mean_and_spread, measures.values()), strict=True)
+        lines = [("mean", *means), ("spread", *spreads), *lines]
     return Section("compared with the true table", ["copy", *measures], lines, VARIABLES)
 
 
 def _odds(copies: Sequence[str], level: float, pairs: Sequence[PairComparison]) -> Section:
-    one = len(copies) == 1
-    interval = f"{percent(level)} interval"
-    others = [copies[0], "its interval"] if one else ["geometric mean", "spread of log"]
+    single = len(copies) == 1
+    others = [copies[0], "its interval"] if single else ["geometric mean", "spread of log"]
     lines = []
     for pair in pairs:
-        logs, overlaps = pair.log_ratios, pair.overlaps
+        logs = pair.log_ratios
         cells = zip(pair.true_odds.cells(), pair.true_odds.numbers(), strict=True)
         for place, (labels, (ratio, *ends)) in enumerate(cells):
-            if one:
+            if single:
                 other, *its_ends = pair.odds[0].numbers()[place]
-                shown = [number_text(other), interval_text(*its_ends)]
+                shown = [other, its_ends]
             else:
                 mean, spread = mean_and_spread(logs[:, place].tolist())
-                shown = [number_text(math.exp(mean)), number_text(spread)]
-            overlap, _ = mean_and_spread(overlaps[:, place].tolist())
+                shown = [math.exp(mean), spread]
+            overlap, _ = mean_and_spread(pair.overlaps[:, place].tolist())
             where = [f"{pair.rows}, {pair.columns}", ", ".join(map(str, labels))]
-            true = [number_text(ratio), interval_text(*ends)]
-            lines.append([*where, *true, *shown, number_text(overlap)])
-    header = ["variables", "levels", "true", interval, *others, "overlap"]
-    title = "odds ratios, relative to the first levels"
-    return Section(title, header, lines, VARIABLES)
+            lines.append([*where, ratio, ends, *shown, overlap])
+    header = ["variables", "levels", "true", f"{percent(level)} interval", *others, "overlap"]
+    return Section("odds ratios, relative to the first levels", header, lines, VARIABLES)
 
 
 def _tests(copies: Sequence[str], pairs: Sequence[PairComparison]) -> Section:
-    one = len(copies) == 1
+    single = len(copies) == 1
     lines = []
     for pair in pairs:
-        true, others = pair.true_test, pair.tests
-        for place, (name, value, p) in enumerate(true.statistics):
-            values = [test.statistics[place][1:] for test in others]
-            shown = values[0] if one else mean_and_spread([value for value, _ in values])
-            what = [f"{pair.rows}, {pair.columns}", name, str(true.degrees)]
-            lines.append([*what, *map(number_text, (value, p, *shown))])
-    header = ["variables", "statistic", "degrees", "true", "p"]
-    header += [copies[0], "its p"] if one else ["mean", "spread"]
+        for place, (name, value, p) in enumerate(pair.true_test.statistics):
+            values = [test.statistics[place][1:] for test in pair.tests]
+            shown = values[0] if single else mean_and_spread([value for value, _ in values])
+            what = [f"{pair.rows}, {pair.columns}", name, pair.true_test.degrees]
+            lines.append([*what, value, p, *shown])
+    others = [copies[0], "its p"] if single else ["mean", "spread"]
+    header = ["variables", "statistic", "degrees", "true", "p", *others]
     return Section("tests of independence", header, lines, VARIABLES)
 
 
 def _models(copies: Sequence[str], loglinear: Sequence[LoglinearComparison]) -> Section:
     true = loglinear[0].true
-    lines = [["true", number_text(true.g), str(true.degrees), number_text(true.g_p), "", ""]]
-    for copy, one in zip(copies, loglinear, strict=True):
-        fit, apart = one.other, (one.largest_log_ratio, one.largest_term_difference)
-        tested = [number_text(fit.g), str(fit.degrees), number_text(fit.g_p)]
-        lines.append([copy, *tested, *map(number_text, apart)])
+    lines: list[list[object]] = [["true", true.g, true.degrees, true.g_p, None, None]]
+    for copy, both in zip(copies, loglinear, strict=True):
+        fit, term = both.other, both.largest_term_difference
+        apart = both.largest_log_ratio, "undefined" if term is None else term
+        lines.append([copy, fit.g, fit.degrees, fit.g_p, *apart])
     header = ["copy", "G", "degrees", "p", "largest log ratio", "largest parameter difference"]
     return Section(f"log-linear model {model_text(true.margins)}", header, lines, VARIABLES)
 
@@ -258,7 +227,8 @@ class UtilityComparison(Shown):
 
         1 if every interval is the same, 0 if none touches; NaN if there is no interval.
         """
-        lines = np.hstack([np.zeros((len(self.copies), 0)), *(one.overlaps for one in self.pairs)])
+        overlaps = [pair.overlaps for pair in self.pairs]
+        lines = np.hstack([np.zeros((len(self.copies), 0)), *overlaps])
         return tuple(mean_and_spread(line.tolist())[0] for line in lines)
 
     @property
@@ -271,9 +241,9 @@ class UtilityComparison(Shown):
         if self.pairs:
             by_name["interval overlap"] = self.overlap
         if self.loglinear:
-            by_name["fit Hellinger"] = tuple(one.hellinger for one in self.loglinear)
-            by_name["fit log ratio"] = tuple(one.largest_log_ratio for one in self.loglinear)
-            by_name["G difference"] = tuple(one.g_difference for one in self.loglinear)
+            by_name["fit Hellinger"] = tuple(fits.hellinger for fits in self.loglinear)
+            by_name["fit log ratio"] = tuple(fits.largest_log_ratio for fits in self.loglinear)
+            by_name["G difference"] = tuple(fits.g_difference for fits in self.loglinear)
         return by_name
 
     @property
@@ -294,14 +264,13 @@ class UtilityComparison(Shown):
 
     def entries(self) -> dict[str, Any]:
         """Plain values: undefined numbers as None, infinite ones and fractions as text."""
+        distances = (self.copies, self.hellinger, self.total_variation)
         return {
             "level": self.level,
             "copies": list(self.copies),
             "distances": [
-                {"copy": copy, "hellinger": distance, "total_variation": str(moved)}
-                for copy, distance, moved in zip(
-                    self.copies, self.hellinger, self.total_variation, strict=True
-                )
+                {"copy": copy, "hellinger": apart, "total_variation": str(moved)}
+                for copy, apart, moved in zip(*distances, strict=True)
             ],
             "summary": [
                 {"measure": name, "mean": json_float(mean), "spread": json_float(spread)}
@@ -309,8 +278,8 @@ class UtilityComparison(Shown):
             ],
             "pairs": [pair.entries(self.copies) for pair in self.pairs],
             "loglinear": [
-                {"copy": copy, **one.entries()}
-                for copy, one in zip(self.copies, self.loglinear, strict=bool(self.loglinear))
+                {"copy": copy, **fits.entries()}
+                for copy, fits in zip(self.copies, self.loglinear, strict=bool(self.loglinear))
             ],
             "notes": list(self.notes),
         }
@@ -321,9 +290,8 @@ class UtilityComparison(Shown):
         sections += [_odds(copies, self.level, pairs), _tests(copies, pairs)] if pairs else []
         return [*sections, *([_models(copies, self.loglinear)] if self.loglinear else [])]
 
-    def __repr__(self) -> str:
-        # Statistics of a confidential table are not printed by accident.
-        return f"<utility of {', '.join(self.copies[:3])}{', ...' * (len(self.copies) > 3)}>"
+    def _title(self) -> str:
+        return f"utility of {', '.join(self.copies[:3])}{', ...' * (len(self.copies) > 3)}"
 
 
 def compare(
@@ -394,11 +362,11 @@ def compare(
     in_pairs = tuple(compare_pair(true, same, *pair, level) for pair in wanted)
     models = tuple(compared(fits[0], fit) for fit in fits[1:])
     notes += _said_of_pairs(in_pairs)
-    notes += dict.fromkeys(note for one in models for note in one.notes)
+    notes += dict.fromkeys(note for fits in models for note in fits.notes)
     distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
     apart, moved = zip(*distances, strict=True)
     return UtilityComparison(
-        names, checked_level(level), apart, moved, in_pairs, models, tuple(notes)
+        names, association.checked_level(level), apart, moved, in_pairs, models, tuple(notes)
     )
 
 
@@ -443,23 +411,15 @@ def _pairs(
 
 
 def _said_of_pairs(pairs: Sequence[PairComparison]) -> list[str]:
-    odds = (one for pair in pairs for one in (pair.true_odds, *pair.odds))
-    endless = sum(int(np.isinf(one.upper).sum()) for one in odds)
-    notes = []
-    if endless:
-        notes.append(
-            f"{endless} odds ratios, over all tables, involve a count of zero or an impossible "
-            "cell and have the interval (0, inf): the overlap is one half if one of the two has, "
-            "undefined if both have"
-        )
-    fewer = sum(
-        test.degrees < pair.true_odds.ratios.size
-        for pair in pairs
-        for test in (pair.true_test, *pair.tests)
-    )
-    if fewer:
-        notes.append(
-            f"{fewer} tests, over all tables, have fewer degrees of freedom than their variables "
-            "allow: levels that nobody has are left out, and cells that cannot hold anybody"
-        )
-    return notes
+    odds = (ratios for pair in pairs for ratios in (pair.true_odds, *pair.odds))
+    endless = sum(int(np.isinf(ratios.upper).sum()) for ratios in odds)
+    tests = ((test, pair) for pair in pairs for test in (pair.true_test, *pair.tests))
+    fewer = sum(test.degrees < pair.true_odds.ratios.size for test, pair in tests)
+    notes = [
+        f"{endless} odds ratios, over all tables, involve a count of zero or an impossible cell "
+        "and have the interval (0, inf): the overlap is one half if one of the two has, undefined "
+        "if both have",
+        f"{fewer} tests, over all tables, have fewer degrees of freedom than their variables "
+        "allow: levels that nobody has are left out, and cells that cannot hold anybody",
+    ]
+    return [*itertools.compress(notes, (endless, fewer))]

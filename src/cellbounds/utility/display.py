@@ -15,14 +15,13 @@ from cellbounds.text import aligned, html_table
 FORMAT = "cellbounds-utility/1"
 
 
-def number_text(value: float | None) -> str:
-    """A number to four figures."""
-    return "undefined" if value is None or math.isnan(value) else f"{value:.4g}"
-
-
-def interval_text(low: float, high: float) -> str:
-    """An interval to four figures."""
-    return f"({number_text(low)}, {number_text(high)})"
+def figure_text(value: object) -> str:
+    """A number to four figures, an interval of two, whole numbers and texts; None is empty."""
+    if isinstance(value, list):
+        return f"({', '.join(map(figure_text, value))})"
+    if isinstance(value, float):
+        return "undefined" if math.isnan(value) else f"{value:.4g}"
+    return "" if value is None else str(value)
 
 
 def json_float(value: float | None) -> float | str | None:
@@ -35,14 +34,10 @@ def json_float(value: float | None) -> float | str | None:
 def picked(result: object, *names: str) -> dict[str, Any]:
     """Some attributes as plain values: tuples as lists, numbers as :func:`json_float` has them."""
     values = {name: getattr(result, name) for name in names}
-    return {
-        name: list(value)
-        if isinstance(value, tuple)
-        else json_float(value)
-        if isinstance(value, float)
-        else value
-        for name, value in values.items()
-    }
+    for name, value in values.items():
+        if isinstance(value, tuple | float):
+            values[name] = list(value) if isinstance(value, tuple) else json_float(value)
+    return values
 
 
 def columns_of(header: Iterable[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
@@ -57,11 +52,14 @@ def more_lines(left: int, what: str = "more") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled block of lines in columns; columns not named in `words` hold numbers."""
+    """A titled block of lines in columns; columns not named in `words` hold numbers.
+
+    Values are shown as :func:`figure_text` has them.
+    """
 
     title: str
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[object]]
     words: frozenset[str] = frozenset()
 
     def text(self) -> str:
@@ -75,7 +73,8 @@ class Section:
 
     def _cut(self, most: int) -> tuple[Sequence[str], Sequence[Sequence[str]], set[str], str]:
         more = more_lines(len(self.rows) - most, "more lines")
-        return self.header, self.rows[:most], set(self.header) - self.words, more
+        rows = [[*map(figure_text, row)] for row in self.rows[:most]]
+        return self.header, rows, set(self.header) - self.words, more
 
 
 class Shown:
@@ -84,6 +83,9 @@ class Shown:
     __slots__ = ()
 
     notes: tuple[str, ...]
+
+    def _title(self) -> str:
+        raise NotImplementedError
 
     def _sections(self) -> list[Section]:
         raise NotImplementedError
@@ -96,15 +98,19 @@ class Shown:
         """Plain values, versioned; undefined numbers as None, infinite ones as text."""
         return {"format": FORMAT, **self.entries()}
 
+    def __repr__(self) -> str:
+        # Statistics of a confidential table are not printed by accident.
+        return f"<{self._title()}>"
+
     def __str__(self) -> str:
         blocks = [section.text() for section in self._sections()]
-        said = "\n".join(f"note: {note}" for note in self.notes)
-        return "\n\n".join(filter(None, [*blocks, said]))
+        notes = "\n".join(f"note: {note}" for note in self.notes)
+        return "\n\n".join(filter(None, [*blocks, notes]))
 
     def _repr_html_(self) -> str:
         blocks = [section.html() for section in self._sections()]
-        said = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
-        return "".join([*blocks, said])
+        notes = [f"<p>note: {html.escape(note)}</p>" for note in self.notes]
+        return "".join([*blocks, *notes])
 
 
 class Listing:

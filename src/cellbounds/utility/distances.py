@@ -60,7 +60,8 @@ def matched(true: Table, other: Table, what: str = "the other table") -> Table:
         raise InvalidInput(f"{what} is a {type(other).__name__}; give a Table of counts")
     counts = other.counts
     if other.domain != true.domain:
-        counts = np.transpose(counts, _order(true.domain, other.domain, what))
+        _check_same_cells(true.domain, other.domain, what)
+        counts = np.transpose(counts, other.domain.axes(true.domain.names))
         for axis, name in enumerate(true.domain.names):
             places = [other.domain.position(name, level) for level in true.domain.levels(name)]
             counts = counts.take(places, axis=axis)
@@ -73,8 +74,8 @@ def both_occupied(true: Table, other: Table) -> tuple[Table, Table]:
     return true, occupied(matched(true, other), "the other table")
 
 
-def _order(true: Domain, other: Domain, what: str) -> tuple[int, ...]:
-    """The axis in `other` of each variable of `true`, if both span the same cells."""
+def _check_same_cells(true: Domain, other: Domain, what: str) -> None:
+    """Refuse domains that do not span the same cells, in whatever order."""
     if set(other.names) != set(true.names):
         raise InvalidInput(
             f"{what} has the variables {', '.join(map(repr, other.names))}, the true one "
@@ -83,7 +84,7 @@ def _order(true: Domain, other: Domain, what: str) -> tuple[int, ...]:
         )
     for name in true.names:
         ours, theirs = true.levels(name), other.levels(name)
-        lone = [*(x for x in ours if x not in theirs), *(x for x in theirs if x not in ours)]
+        lone = [level for level in (*ours, *theirs) if level not in ours or level not in theirs]
         if lone:
             kinds = sorted({type(level).__name__ for level in (*ours, *theirs)})
             hint = f" (labels of the types {', '.join(kinds)})" if len(kinds) > 1 else ""
@@ -91,7 +92,6 @@ def _order(true: Domain, other: Domain, what: str) -> tuple[int, ...]:
                 f"the level {lone[0]!r} of {name!r} is in one table only{hint}; compare {what} "
                 "over the same levels (merge them, or add empty ones)"
             )
-    return other.axes(true.names)
 
 
 def hellinger(true: Table, other: Table) -> float:

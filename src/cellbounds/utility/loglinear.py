@@ -20,11 +20,14 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.notation import names_text, parse
 from cellbounds.text import label_keys
-from cellbounds.utility.display import Section, Shown, columns_of, number_text, picked
+from cellbounds.utility.display import Section, Shown, columns_of, picked
 from cellbounds.utility.distances import as_floats, both_occupied, distance_of, occupied, summed
 
 Margins = str | Iterable[str | Iterable[str]]
 """A model: ``"[A,B][B,C]"``, ``["[A,B]", "[B,C]"]`` or ``[["A", "B"], ["B", "C"]]``."""
+
+Model = tuple[tuple[str, ...], ...]
+"""The largest margins of a model."""
 
 MOST_PARAMETERS = 1500
 """Parameters up to which they are counted among the cells that may be occupied."""
@@ -39,11 +42,12 @@ _PIECES = re.compile(r'\s*((?:"[^"]*(?:"|$)|[^"\]])*\]?)')
 """The bracketed parts of a model; brackets in quotes belong to a name."""
 
 
-def generators(domain: Domain, margins: Margins) -> tuple[tuple[str, ...], ...]:
+def generators(domain: Domain, margins: Margins) -> Model:
     """The largest margins of a model, in the order given."""
     wanted: list[tuple[str, ...]] = []
-    for one in filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins:
-        names = _margin(one) if isinstance(one, str) else tuple(one)
+    parts = filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins
+    for part in parts:
+        names = _margin(part) if isinstance(part, str) else tuple(part)
         if not names:
             raise InvalidInput(f"the model {margins!r} has a margin of no variables; name them")
         wanted.append(domain.distinct(names))
@@ -93,32 +97,7 @@ def count_parameters(domain: Domain, margins: Sequence[Sequence[str]]) -> int:
     return sum(math.prod(shape[axis] - 1 for axis in axes) for axes in _terms(domain, margins))
 
 
-def rank_on(domain: Domain, margins: Sequence[Sequence[str]], kept: BoolArray) -> int | None:
-    """The parameters that can be told apart on the cells in `kept`; None if that is much work.
-
-    The rank of the design is that of its matrix of products, whose entries are counts of cells:
-    whole numbers, so that the rank can be found without rounding.
-    """
-    cells = np.argwhere(kept)
-    if len(margins) == 1:
-        return len(cells)
-    size = count_parameters(domain, margins)
-    if size > MOST_PARAMETERS:
-        return None
-    from flint import nmod_mat
-
-    terms = _terms(domain, margins)
-    products = np.zeros((size, size))
-    for start in range(0, len(cells), BLOCK):
-        design = _design(domain.shape, terms, cells[start : start + BLOCK])
-        products += design.T @ design
-    entries = products.astype(np.int64).ravel().tolist()
-    return int(nmod_mat(size, size, entries, PRIME).rank())
-
-
-def _design(
-    shape: tuple[int, ...], terms: Sequence[tuple[int, ...]], cells: np.ndarray
-) -> FloatArray:
+def _design(shape: Sequence[int], terms: Sequence[Sequence[int]], cells: np.ndarray) -> FloatArray:
     """Columns of zeros and ones: whether a cell has given levels, none of them the first."""
     ones = np.ones((len(cells), 1))
     levels = [cells[:, [axis]] == np.arange(1, size) for axis, size in enumerate(shape)]
@@ -131,8 +110,34 @@ def _design(
     return np.hstack(blocks)
 
 
+TESTS = ("statistic", "value", "degrees", "p")
+
+
+class Tested(Shown):
+    """What results of tests have in common: two statistics with their p-values."""
+
+    __slots__ = ()
+
+    chi_squared: float
+    chi_squared_p: float
+    g: float
+    g_p: float
+    degrees: int
+
+    @property
+    def statistics(self) -> list[tuple[str, float, float]]:
+        """Each statistic with its value and its p-value."""
+        return [("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p)]
+
+    def _lines(self) -> list[tuple[str, float, int | None, float | None]]:
+        return [(name, value, self.degrees, p) for name, value, p in self.statistics]
+
+    def _sections(self) -> list[Section]:
+        return [Section(self._title(), TESTS, self._lines(), frozenset({"statistic"}))]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LoglinearFit(Shown):
+class LoglinearFit(Tested):
     """A log-linear model fitted to a table by maximum likelihood.
 
     Attributes
@@ -205,20 +210,15 @@ class LoglinearFit(Shown):
             **picked(self, *(field.name for field in fields(self)[3:])),  # but for the arrays
         }
 
-    def _sections(self) -> list[Section]:
-        tests = (("chi-squared", self.chi_squared, self.chi_squared_p), ("G", self.g, self.g_p))
-        lines = [
-            [name, number_text(value), str(self.degrees), number_text(p)]
-            for name, value, p in tests
-        ]
-        lines += [["AIC", number_text(self.aic), "", ""], ["BIC", number_text(self.bic), "", ""]]
-        title = f"log-linear model {model_text(self.margins)}"
-        header = ["statistic", "value", "degrees", "p"]
-        return [Section(title, header, lines, frozenset({"statistic"}))]
+    def _title(self) -> str:
+        return f"log-linear model {model_text(self.margins)}"
+
+    def _lines(self) -> list[tuple[str, float, int | None, float | None]]:
+        criteria = [("AIC", self.aic, None, None), ("BIC", self.bic, None, None)]
+        return [*Tested._lines(self), *criteria]
 
     def __repr__(self) -> str:
-        # Statistics of a confidential table are not printed by accident.
-        return f"<log-linear model {model_text(self.margins)}: {self.degrees} degrees of freedom>"
+        return f"<{self._title()}: {self.degrees} degrees of freedom>"
 
 
 def fit_loglinear(
@@ -335,23 +335,33 @@ def _proportional(
     return fitted, done, error
 
 
-def _parameters(
-    part: Table, model: tuple[tuple[str, ...], ...], kept: BoolArray
-) -> tuple[int, list[str]]:
-    """The parameters of a model on the cells that may be occupied, and what to say of them."""
+def _parameters(part: Table, model: Model, kept: BoolArray) -> tuple[int, list[str]]:
+    """The parameters of a model that the cells in `kept` tell apart, and what to say of them.
+
+    The rank of the design is that of its matrix of products, whose entries are counts of cells:
+    whole numbers, so that the rank can be found without rounding.
+    """
     empty = int((~kept & ~part.structural).sum())
-    notes = []
-    if empty:
-        notes.append(f"{empty} cells are empty in the fit, since a margin in the model is zero")
-    whole = count_parameters(part.domain, model)
-    rank = whole if bool(kept.all()) else rank_on(part.domain, model, kept)
-    if rank is None:
+    note = f"{empty} cells are empty in the fit, since a margin in the model is zero"
+    notes = [note] if empty else []
+    size, cells = count_parameters(part.domain, model), np.argwhere(kept)
+    if bool(kept.all()) or len(model) == 1:
+        return size if bool(kept.all()) else len(cells), notes
+    if size > MOST_PARAMETERS:
         notes.append(
             "too many parameters to tell which of them the cells left out take with them: the "
             "degrees of freedom count all of them, and are at most the true ones"
         )
-        rank = min(whole, int(kept.sum()))
-    return rank, notes
+        return min(size, len(cells)), notes
+    from flint import nmod_mat
+
+    terms = _terms(part.domain, model)
+    products = np.zeros((size, size))
+    for start in range(0, len(cells), BLOCK):
+        design = _design(part.domain.shape, terms, cells[start : start + BLOCK])
+        products += design.T @ design
+    entries = products.astype(np.int64).ravel().tolist()
+    return int(nmod_mat(size, size, entries, PRIME).rank()), notes
 
 
 HEADER = ("measure", "true", "other", "difference")
@@ -413,27 +423,23 @@ class LoglinearComparison(Shown):
         }
 
     def _lines(self) -> list[tuple[str, float | None, float | None, float | None]]:
-        true, other = self.true, self.other
-        return [
-            ("chi-squared", true.chi_squared, other.chi_squared, self.chi_squared_difference),
-            ("chi-squared p", true.chi_squared_p, other.chi_squared_p, None),
-            ("G", true.g, other.g, self.g_difference),
-            ("G p", true.g_p, other.g_p, None),
-            ("largest log ratio of fitted shares", None, None, self.largest_log_ratio),
-            ("largest difference of a parameter", None, None, self.largest_term_difference),
-            ("Hellinger distance of the fits", None, None, self.hellinger),
-        ]
+        lines: list[tuple[str, float | None, float | None, float | None]] = []
+        both = zip(self.true.statistics, self.other.statistics, strict=True)
+        for (name, value, p), (_, its_value, its_p) in both:
+            lines += [(name, value, its_value, its_value - value), (f"{name} p", p, its_p, None)]
+        apart = {
+            "largest log ratio of fitted shares": self.largest_log_ratio,
+            "largest difference of a parameter": self.largest_term_difference,
+            "Hellinger distance of the fits": self.hellinger,
+        }
+        return lines + [(name, None, None, distance) for name, distance in apart.items()]
+
+    def _title(self) -> str:
+        return f"log-linear model {model_text(self.true.margins)}, fitted to two tables"
 
     def _sections(self) -> list[Section]:
-        lines = [
-            [name, *("" if value is None else number_text(value) for value in values)]
-            for name, *values in self._lines()
-        ]
         title = f"log-linear model {model_text(self.true.margins)}, fitted to both tables"
-        return [Section(title, HEADER, lines, frozenset({"measure"}))]
-
-    def __repr__(self) -> str:
-        return f"<log-linear model {model_text(self.true.margins)}, fitted to two tables>"
+        return [Section(title, HEADER, self._lines(), frozenset({"measure"}))]
 
 
 def compare_loglinear(
@@ -463,34 +469,28 @@ def compare_loglinear(
     """
     both = both_occupied(true, other)
     return compared(
-        *(fit_loglinear(one, margins, tolerance=tolerance, passes=passes) for one in both)
+        *(fit_loglinear(table, margins, tolerance=tolerance, passes=passes) for table in both)
     )
 
 
 def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:
     """Two fits of one model over the same cells."""
-    both = true.fitted, other.fitted
-    notes = [f"true table: {note}" for note in true.notes]
-    notes += [f"other table: {note}" for note in other.notes]
-    largest = _largest_log_ratio(*both), *_largest_term(true, other)
-    return LoglinearComparison(true, other, *largest, distance_of(*both), tuple(notes))
-
-
-def _largest_log_ratio(true: FloatArray, other: FloatArray) -> float:
-    if bool(((true > 0) != (other > 0)).any()):
-        return math.inf
-    both = true > 0
-    logs = [np.log(fitted[both] / fitted.sum()) for fitted in (true, other)]
-    return float(np.max(np.abs(logs[0] - logs[1])))
-
-
-def _largest_term(true: LoglinearFit, other: LoglinearFit) -> tuple[float | None, dict[str, Label]]:
+    both, domain = (true.fitted, other.fitted), true.domain
+    possible, its_possible = (fitted > 0 for fitted in both)
+    log_ratio = math.inf
+    if bool((possible == its_possible).all()):
+        logs = [np.log(fitted[possible] / fitted.sum()) for fitted in both]
+        log_ratio = float(np.max(np.abs(logs[0] - logs[1])))
     gaps = np.abs(true.terms - other.terms)
     # The constant only says how many people there are.
     gaps.flat[0] = math.nan
-    if bool(np.isnan(gaps).all()):
-        return None, {}
-    place = np.unravel_index(int(np.nanargmax(gaps)), gaps.shape)
-    domain = true.domain
-    named = zip(domain.names, place, strict=True)
-    return float(gaps[place]), {name: domain.levels(name)[at] for name, at in named if at}
+    largest, term = None, dict[str, Label]()
+    if not bool(np.isnan(gaps).all()):
+        place = np.unravel_index(int(np.nanargmax(gaps)), gaps.shape)
+        named = zip(domain.names, place, strict=True)
+        largest = float(gaps[place])
+        term = {name: domain.levels(name)[at] for name, at in named if at}
+    notes = [f"true table: {note}" for note in true.notes]
+    notes += [f"other table: {note}" for note in other.notes]
+    apart = distance_of(*both)
+    return LoglinearComparison(true, other, log_ratio, largest, term, apart, tuple(notes))

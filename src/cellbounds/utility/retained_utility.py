@@ -73,8 +73,8 @@ class Retained:
 
         The mean of the uses, each of which counts by the number of its figures.
         """
-        figures = sum(one.figures for one in self.parts)
-        return 1.0 if not figures else sum(one.share * one.figures for one in self.parts) / figures
+        figures = sum(use.figures for use in self.parts)
+        return 1.0 if not figures else sum(use.share * use.figures for use in self.parts) / figures
 
     @property
     def percent(self) -> str:
@@ -86,16 +86,16 @@ class Retained:
         return {
             "share": self.share,
             "uses": [
-                {"use": one.notation, **picked(one, "distance", "even", "source")}
-                for one in self.parts
+                {"use": use.notation, **picked(use, "distance", "even", "source")}
+                for use in self.parts
             ],
         }
 
     def __str__(self) -> str:
         header = ["use", "distance", "even guess", "read from"]
         rows = [
-            [one.notation, f"{one.distance:.4f}", f"{one.even:.4f}", one.source or EVEN]
-            for one in self.parts
+            [use.notation, f"{use.distance:.4f}", f"{use.even:.4f}", use.source or EVEN]
+            for use in self.parts
         ]
         return f"keeps {self.percent}\n" + aligned(header, rows, {"distance", "even guess"})
 
@@ -154,42 +154,29 @@ def retained(table: Table, release: Release, use: Iterable[str] | None = None) -
         )
     domain = release.domain.with_groupings(table.domain.groupings)
     known = table.with_domain(domain)
-    readings = [_told(one, release) for one in release.statements if isinstance(one, Told)]
-    wanted = _stated(release) if use is None else _read(use, domain)
-    return Retained(
-        tuple(
-            _told_total(release) if request.is_total else _part(known, notation, request, readings)
-            for notation, request in wanted
-        )
-    )
-
-
-def _told_total(release: Release) -> RetainedUse:
     total = _known_total(release)
-    return RetainedUse("N", float(total is None), 1.0, None if total is None else f"N={total}")
+    looked_up = [statement for statement in release.statements if isinstance(statement, Told)]
+    readings = [(statement, *_told(statement, total)) for statement in looked_up]
+    source = None if total is None else f"N={total}"
+    parts = []
+    for notation, request in _stated(looked_up) if use is None else _read(use, domain):
+        if request.is_total:
+            parts.append(RetainedUse("N", float(total is None), 1.0, source))
+        else:
+            parts.append(_part(known, notation, request, readings))
+    return Retained(tuple(parts))
 
 
 Told = Conditional | Margin
 """Statements with figures that a reader can look up."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Read:
-    """Figures as a reader takes them: axes givens, then responses; 0 where nothing is told."""
-
-    request: Request
-    figures: FloatArray
-    notation: str
-    whole: bool
-
-
-def _stated(release: Release) -> list[tuple[str, Request]]:
-    """The statements of the release, exact, each once."""
+def _stated(statements: Sequence[Told]) -> list[tuple[str, Request]]:
+    """The statements of a release, exact, each once."""
     distinct: dict[object, tuple[str, Request]] = {}
-    for one in release.statements:
-        if isinstance(one, Told):
-            exact = Request(one.request.responses, one.request.given)
-            distinct.setdefault((exact.responses, exact.given or ()), (exact.notation, exact))
+    for statement in statements:
+        exact = Request(statement.request.responses, statement.request.given)
+        distinct.setdefault((exact.responses, exact.given or ()), (exact.notation, exact))
     return list(distinct.values())
 
 
@@ -216,14 +203,14 @@ def _read(use: Iterable[str], domain: Domain) -> list[tuple[str, Request]]:
     return wanted
 
 
-def _told(statement: Told, release: Release) -> _Read:
+def _told(statement: Told, total: int | None) -> tuple[FloatArray, bool]:
+    """Figures as a reader takes them, axes givens, then responses; and whether they are all told.
+
+    They are 0 where nothing is told.
+    """
     if isinstance(statement, Margin):
-        figures = _middle_counts(statement, _known_total(release))
-        whole = bool((statement.upper != -1).all())
-    else:
-        figures = _middle_rates(statement).reshape(statement.shape)
-        whole = statement.missing != "suppressed"
-    return _Read(statement.request, figures, statement.notation, whole)
+        return _middle_counts(statement, total), bool((statement.upper != -1).all())
+    return _middle_rates(statement).reshape(statement.shape), statement.missing != "suppressed"
 
 
 def _middle_rates(statement: Conditional) -> FloatArray:
@@ -253,25 +240,28 @@ def _known_total(release: Release) -> int | None:
     """N as the release tells it, or the sum of a margin that shares out everybody."""
     if release.total.exact is not None:
         return release.total.exact
-    margins = (one for one in release.statements if isinstance(one, Margin) and one.exact)
-    for one in margins:
-        if all(release.domain.shares_out(name) for name in one.variables):
-            return int(one.counts.sum())
+    shares_out = release.domain.shares_out
+    margins = (statement for statement in release.statements if isinstance(statement, Margin))
+    for margin in margins:
+        if margin.exact and all(map(shares_out, margin.variables)):
+            return int(margin.counts.sum())
     return None
 
 
-def _part(table: Table, notation: str, wanted: Request, readings: Sequence[_Read]) -> RetainedUse:
+def _part(
+    table: Table, notation: str, wanted: Request, readings: Sequence[tuple[Told, FloatArray, bool]]
+) -> RetainedUse:
     counts = as_floats(table.margin(wanted.names))
     rows = int(np.prod(counts.shape[: len(wanted.given or ())], dtype=np.int64))
     flat = counts.reshape(rows, -1)
     even = _distance(flat, np.zeros(flat.shape))
     best, source = even, None
-    for one in readings:
-        guess = _guess(table.domain, wanted, one, counts.shape)
+    for statement, figures, whole in readings:
+        guess = _guess(table.domain, wanted, statement.request, figures, counts.shape)
         if guess is not None:
             distance = _distance(flat, guess.reshape(rows, -1))
-            if distance < best or (even == 0 and one.whole):
-                best, source = min(distance, best), one.notation
+            if distance < best or (even == 0 and whole):
+                best, source = min(distance, best), statement.notation
     return RetainedUse(notation, best, even, source, flat.size)
 
 
@@ -289,7 +279,7 @@ def _distance(counts: FloatArray, guess: FloatArray) -> float:
 
 
 def _guess(
-    domain: Domain, wanted: Request, told: _Read, shape: tuple[int, ...]
+    domain: Domain, wanted: Request, told: Request, figures: FloatArray, shape: tuple[int, ...]
 ) -> FloatArray | None:
     """What a statement tells, laid out as what is wanted; None if it tells nothing of it.
 
@@ -297,11 +287,14 @@ def _guess(
     speaks of the same levels.
     """
     names, first_response = wanted.names, len(wanted.given or ())
-    figures, axes = told.figures, list[int]()
-    for name in told.request.names:
-        conditioned = name in (told.request.given or ())
+    bases, axes = [*map(domain.base, names)], list[int]()
+    for name in told.names:
+        conditioned = name in (told.given or ())
         summable = not conditioned and domain.shares_out(name)
-        place, axis = _place(domain, name, names), len(axes)
+        # The variable wanted that speaks of the same levels: itself, or one of the same base.
+        wanted_names, spoken = (names, name) if name in names else (bases, domain.base(name))
+        place = wanted_names.index(spoken) if spoken in wanted_names else None
+        axis = len(axes)
         if place is None or place in axes:
             if not summable:
                 return None
@@ -318,14 +311,6 @@ def _guess(
     ordered = figures.transpose(np.argsort(axes))
     apart = [size if place in axes else 1 for place, size in enumerate(shape)]
     return np.asarray(np.broadcast_to(ordered.reshape(apart), shape))
-
-
-def _place(domain: Domain, told: str, wanted: Sequence[str]) -> int | None:
-    """Which of the variables wanted speaks of the same levels: itself, or one of the same base."""
-    if told in wanted:
-        return wanted.index(told)
-    bases, base = [*map(domain.base, wanted)], domain.base(told)
-    return bases.index(base) if base in bases else None
 
 
 def _turned(

@@ -9,19 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cellbounds.certificates.verifying.plain import (
-    IntArray,
-    choice,
-    entries,
-    flag,
-    load,
-    object_with,
-    text,
-    whole,
-)
+from cellbounds.certificates.verifying import plain
+from cellbounds.certificates.verifying.plain import IntArray
 from cellbounds.certificates.verifying.row_proofs import Progression
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Statement, read_statement
+from cellbounds.certificates.verifying.statements import ENDS, Statement, read_statement
 from cellbounds.errors import InvalidInput
 
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
@@ -29,8 +21,6 @@ FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")
 
 Sparse = tuple[tuple[int, int], ...]
 """Cells and numbers; every other cell has 0."""
-
-_ENDS = ("lower", "upper", "row", "empty")
 
 _CONTENT = {
     "nonnegative": [],
@@ -105,37 +95,34 @@ class Certificate:
 def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
     """Read a certificate and check its structure."""
     keys = ["format", "version", "public", "release", "over", "kind", "method", "evidence"]
-    content = object_with(
-        load(source), "the certificate", [*keys, "witnesses", "cells"], only=["rows"]
+    content = plain.object_with(
+        plain.load(source), "the certificate", [*keys, "witnesses", "cells"], only=["rows"]
     )
     if content["format"] not in FORMATS:
         raise InvalidInput(
             f"format is {content['format']!r}; this verifier reads {' and '.join(FORMATS)}"
         )
-    for key in ("version", "method"):
-        text(content[key], key)
-    flag(content["public"], "public")
-    choice(content["kind"], "kind", ("sharp",))
-    evidence = choice(content["evidence"], "evidence", ("exact", "outer"))
-    release = object_with(
+    for key, kind in (("version", str), ("method", str), ("public", bool)):
+        plain.typed(content[key], key, kind)
+    plain.choice(content["kind"], "kind", ("sharp",))
+    evidence = plain.choice(content["evidence"], "evidence", ("exact", "outer"))
+    release = plain.object_with(
         content["release"], "release", ["digest", "domain", "statements"], only=["groupings"]
     )
-    digest = text(release["digest"], "release.digest")
+    digest = plain.typed(release["digest"], "release.digest", str)
     if not re.fullmatch("[0-9a-f]+", digest):
         raise InvalidInput("release.digest is not written in hexadecimal digits")
     space = Space(release["domain"], release.get("groupings", {}))
-    statements = entries(release["statements"], "release.statements")
+    given = plain.entries(release["statements"], "release.statements")
     over = space.checked_names(content["over"], "over")
-    cells = entries(content["cells"], "cells")
+    cells = plain.entries(content["cells"], "cells")
     witnesses = tuple(
         _sparse(witness, f"witness {place}", space, None)
-        for place, witness in enumerate(entries(content["witnesses"], "witnesses"))
+        for place, witness in enumerate(plain.entries(content["witnesses"], "witnesses"))
     )
     return Certificate(
         space=space,
-        statements=tuple(
-            read_statement(given, place, space) for place, given in enumerate(statements)
-        ),
+        statements=tuple(read_statement(each, place, space) for place, each in enumerate(given)),
         over=over,
         exact=evidence == "exact",
         digest=digest,
@@ -148,11 +135,11 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
 
 def _sparse(given: object, where: str, space: Space, least: int | None) -> Sparse:
     pairs = []
-    for pair in entries(given, where):
-        flat, amount = entries(pair, f"an entry of {where}", 2)
-        if whole(flat, f"{where}: a cell") >= space.size:
+    for pair in plain.entries(given, where):
+        flat, amount = plain.entries(pair, f"an entry of {where}", 2)
+        if plain.whole(flat, f"{where}: a cell") >= space.size:
             raise InvalidInput(f"{where}: cell {flat} of a domain of {space.size} cells")
-        pairs.append((flat, whole(amount, f"{where}: the number at cell {flat}", least)))
+        pairs.append((flat, plain.whole(amount, f"{where}: the number at cell {flat}", least)))
     if len({flat for flat, _ in pairs}) < len(pairs):
         raise InvalidInput(f"{where} lists a cell twice; list it once")
     return tuple(pairs)
@@ -160,25 +147,25 @@ def _sparse(given: object, where: str, space: Space, least: int | None) -> Spars
 
 def _rows(given: object) -> dict[int, list[tuple[Progression, ...]]]:
     sums_of: dict[int, list[tuple[Progression, ...]]] = {}
-    for place, value in enumerate(entries(given, "rows")):
+    for place, value in enumerate(plain.entries(given, "rows")):
         where = f"rows[{place}]"
-        content = object_with(value, where, ["statement", "sums"], only=[])
-        statement = whole(content["statement"], f"{where}.statement")
+        content = plain.object_with(value, where, ["statement", "sums"], only=[])
+        statement = plain.whole(content["statement"], f"{where}.statement")
         if statement in sums_of:
             raise InvalidInput(f"{where}: statement {statement} stands there twice; list it once")
-        sums = entries(content["sums"], f"{where}.sums")
+        sums = plain.entries(content["sums"], f"{where}.sums")
         sums_of[statement] = [_progressions(row, f"{where}.sums") for row in sums]
     return sums_of
 
 
 def _progressions(given: object, where: str) -> tuple[Progression, ...]:
     ascending: list[Progression] = []
-    for value in entries(given, f"an entry of {where}"):
-        first, last, step = entries(value, f"{where}: first, last and step", 3)
-        whole(step, f"{where}: a step", 1)
-        whole(first, f"{where}: a first sum")
+    for value in plain.entries(given, f"an entry of {where}"):
+        first, last, step = plain.entries(value, f"{where}: first, last and step", 3)
+        plain.whole(step, f"{where}: a step", 1)
+        plain.whole(first, f"{where}: a first sum")
         if last is not None:
-            whole(last, f"{where}: a last sum")
+            plain.whole(last, f"{where}: a last sum")
         before = ascending[-1][1] if ascending else -1
         if before is None or first <= before or (last is not None and last < first):
             raise InvalidInput(f"{where}: sums do not ascend; list each once, the smallest first")
@@ -193,48 +180,44 @@ def _bounds(cells: list[Any], over: tuple[str, ...], space: Space, witnesses: in
     seen: set[int] = set()
     for place, value in enumerate(cells):
         where = f"cells[{place}]"
-        content = object_with(value, where, ["labels", "lower", "upper"], only=[])
+        content = plain.object_with(value, where, ["labels", "lower", "upper"], only=[])
         figure = space.figure(over, content["labels"], where)
         words = f"cell {space.words(over, figure)}"
         if figure in seen:
             raise InvalidInput(f"{where}: {words} stands there twice; list it once")
         seen.add(figure)
         for side in ("lower", "upper"):
-            claims = _claims(content[side], side, f"{where}.{side}", space, witnesses)
-            bounds.append(Bound(words, figure, behind.of(figure), side, *claims))
+            here = f"{where}.{side}"
+            claim = plain.object_with(
+                content[side], here, ["proven", "attained", "witness", "proof"], only=[]
+            )
+            proven, attained, witness = (claim[key] for key in ("proven", "attained", "witness"))
+            if proven is not None or side == "lower":
+                plain.whole(proven, f"{here}.proven", None)
+            if attained is not None:
+                plain.whole(attained, f"{here}.attained", None)
+            elif witness is not None:
+                raise InvalidInput(f"{here} has a witness, but says not what it attains")
+            if witness is not None and plain.whole(witness, f"{here}.witness") >= witnesses:
+                raise InvalidInput(f"{here}.witness is {witness}; there are {witnesses} witnesses")
+            proof = _proof(claim["proof"], f"{here}.proof", space)
+            claims = (side, proven, attained, witness, proof)
+            bounds.append(Bound(words, figure, behind.of(figure), *claims))
     return bounds
 
 
-def _claims(
-    given: object, side: str, where: str, space: Space, witnesses: int
-) -> tuple[int | None, int | None, int | None, ClaimedProof]:
-    """What is claimed of one bound: proven, attained, the witness, the proof."""
-    content = object_with(given, where, ["proven", "attained", "witness", "proof"], only=[])
-    proven, attained, witness = (content[key] for key in ("proven", "attained", "witness"))
-    if proven is not None or side == "lower":
-        whole(proven, f"{where}.proven", None)
-    if attained is not None:
-        whole(attained, f"{where}.attained", None)
-    if witness is not None:
-        if attained is None:
-            raise InvalidInput(f"{where} has a witness, but says not what it attains")
-        if whole(witness, f"{where}.witness") >= witnesses:
-            raise InvalidInput(f"{where}.witness is {witness}; there are {witnesses} witnesses")
-    return proven, attained, witness, _proof(content["proof"], f"{where}.proof", space)
-
-
 def _proof(given: object, where: str, space: Space) -> ClaimedProof:
-    content = object_with(given, where, ["kind"])
-    kind = choice(content["kind"], f"{where}.kind", _CONTENT)
-    object_with(content, where, ["kind", *_CONTENT[kind]], only=[])
+    content = plain.object_with(given, where, ["kind"])
+    kind = plain.choice(content["kind"], f"{where}.kind", _CONTENT)
+    plain.object_with(content, where, ["kind", *_CONTENT[kind]], only=[])
     read: dict[str, Callable[[object, str], Any]] = {
-        "denominator": partial(whole, least=1),
+        "denominator": partial(plain.whole, least=1),
         "multipliers": _multipliers,
-        "statement": whole,
-        "row": whole,
+        "statement": plain.whole,
+        "row": plain.whole,
         "sums": _progressions,
         "ray": partial(_sparse, space=space, least=0),
-        "text": text,
+        "text": partial(plain.typed, kind=str),
     }
     return ClaimedProof(kind, **{k: read[k](content[k], f"{where}.{k}") for k in _CONTENT[kind]})
 
@@ -242,11 +225,11 @@ def _proof(given: object, where: str, space: Space) -> ClaimedProof:
 def _multipliers(given: object, where: str) -> tuple[tuple[int, int, str, int], ...]:
     proof = where.removesuffix(".multipliers")
     multipliers = []
-    for multiplier in entries(given, where):
-        statement, figure, end, factor = entries(multiplier, f"an entry of {where}", 4)
-        whole(statement, f"{proof}: a statement")
-        whole(figure, f"{proof}: a figure")
-        choice(end, f"{proof}: an end", _ENDS)
-        whole(factor, f"{proof}: a multiplier")
+    for multiplier in plain.entries(given, where):
+        statement, figure, end, factor = plain.entries(multiplier, f"an entry of {where}", 4)
+        plain.whole(statement, f"{proof}: a statement")
+        plain.whole(figure, f"{proof}: a figure")
+        plain.choice(end, f"{proof}: an end", ENDS)
+        plain.whole(factor, f"{proof}: a multiplier")
         multipliers.append((statement, figure, end, factor))
     return tuple(multipliers)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,38 +59,44 @@ def _no_constant(name: str) -> Any:
     raise InvalidInput(f"the certificate contains {name}, which is not JSON; give a number")
 
 
-def _kind(value: object) -> str:
-    names = {type(None): "null", bool: "true or false", int: "a whole number", str: "a text"}
-    names |= {float: "a number with a point", list: "a list", dict: "an object"}
-    return names.get(type(value), type(value).__name__)
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text", type(None): "null"}
+_KINDS |= {bool: "true or false", int: "a whole number", float: "a number with a point"}
+"""What JSON has, in words."""
+
+Kind = TypeVar("Kind")
+
+
+def typed(value: object, where: str, kind: type[Kind]) -> Kind:
+    """A value of one kind: true is no whole number."""
+    if type(value) is not kind:
+        given = _KINDS.get(type(value), type(value).__name__)
+        raise InvalidInput(f"{where} is {given}; it must be {_KINDS[kind]}")
+    return value
 
 
 def object_with(
     value: object, where: str, required: Collection[str], *, only: Collection[str] | None = None
 ) -> dict[str, Any]:
     """An object that has some keys and, if `only` is given, none but those and these."""
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{where} is {_kind(value)}; it must be an object")
+    content: dict[str, Any] = typed(value, where, dict)
     for key in required:
-        if key not in value:
+        if key not in content:
             raise InvalidInput(f"{where} has no {key!r}; it needs {', '.join(required)}")
-    if only is not None:
-        for key in value:
-            if key not in {*required, *only}:
-                raise InvalidInput(
-                    f"{where} has the key {key!r}, which this verifier does not know and which "
-                    "could change the meaning; use the version that wrote the certificate"
-                )
-    return value
+    for key in () if only is None else content:
+        if key not in {*required, *(only or ())}:
+            raise InvalidInput(
+                f"{where} has the key {key!r}, which this verifier does not know and which "
+                "could change the meaning; use the version that wrote the certificate"
+            )
+    return content
 
 
 def entries(value: object, where: str, length: int | None = None) -> list[Any]:
     """A list, perhaps of a known length."""
-    if not isinstance(value, list):
-        raise InvalidInput(f"{where} is {_kind(value)}; it must be a list")
-    if length is not None and len(value) != length:
-        raise InvalidInput(f"{where} has {len(value)} entries; it needs {length}")
-    return value
+    listed: list[Any] = typed(value, where, list)
+    if length is not None and len(listed) != length:
+        raise InvalidInput(f"{where} has {len(listed)} entries; it needs {length}")
+    return listed
 
 
 def nested(value: object, shape: Sequence[int], where: str) -> list[Any]:
@@ -106,37 +112,23 @@ def nested(value: object, shape: Sequence[int], where: str) -> list[Any]:
 
 def whole(value: object, where: str, least: int | None = 0) -> int:
     """A whole number."""
-    if type(value) is not int:
-        raise InvalidInput(f"{where} is {_kind(value)}; it must be a whole number")
-    if least is not None and value < least:
+    number = typed(value, where, int)
+    if least is not None and number < least:
         raise InvalidInput(f"{where} is too small; it must be {least} or more")
-    return value
-
-
-def flag(value: object, where: str) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{where} is {_kind(value)}; it must be true or false")
-    return value
-
-
-def text(value: object, where: str) -> str:
-    """A text."""
-    if not isinstance(value, str):
-        raise InvalidInput(f"{where} is {_kind(value)}; it must be a text")
-    return value
+    return number
 
 
 def choice(value: object, where: str, choices: Collection[str]) -> str:
     """One of some texts."""
-    if text(value, where) not in choices:
+    chosen = typed(value, where, str)
+    if chosen not in choices:
         raise InvalidInput(f"{where} is {value!r}; it must be one of {', '.join(choices)}")
-    return str(value)
+    return chosen
 
 
 def number(value: object, where: str) -> Fraction:
     """A number written as text: a decimal, a fraction or a whole number."""
-    written = text(value, where)
+    written = typed(value, where, str)
     match = _NUMBER.fullmatch(written) if len(written) <= LONGEST else None
     if match is None or (match[3] is not None and not int(match[3])):
         raise InvalidInput(

@@ -12,23 +12,16 @@ when checked here in exact integers.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from cellbounds.certificates.verifying import row_proofs
 from cellbounds.certificates.verifying.certificate import Bound, Sparse
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
-from cellbounds.certificates.verifying.row_proofs import (
-    BLOCK,
-    Progression,
-    RowProofs,
-    covers,
-    inside,
-    numbers_of,
-    proofs_by_rows,
-)
+from cellbounds.certificates.verifying.row_proofs import Progression, RowProofs, proofs_by_rows
 from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import Inequality, Statement, SumStatement
 from cellbounds.runtime.isolation import Ended, Isolated
@@ -60,7 +53,7 @@ class Proofs:
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
         self._space, self._statements = space, statements
         # Many bounds use the same inequalities, and the same ray.
-        self._inequality = cache(self._inequality_named)
+        self._inequality = cache(self._stated)
         self._ray_leaves = cache(self._statement_left)
         self._rows: dict[int, RowProofs] = proofs_by_rows(space, statements)
 
@@ -72,7 +65,7 @@ class Proofs:
         if len(shown) != len(rows.rows):
             return f"it has sums for {len(shown)} rows instead of {len(rows.rows)}"
         for row, (parts, claimed) in enumerate(zip(rows.admitted, shown, strict=True)):
-            if not all(covers(claimed, part) for part in parts):
+            if not all(row_proofs.covers(claimed, part) for part in parts):
                 return f"row {row} of statement {place} may have a sum that is not listed"
         return None
 
@@ -86,28 +79,30 @@ class Proofs:
         breaking = rows.breaking(bound.behind, bound.side, bound.proven)
         if breaking is None:
             return "too many sums of the row could break it"
-        if not inside(breaking, proof.sums).all():
+        if not row_proofs.inside(breaking, proof.sums).all():
             return "the row may have another sum that breaks it"
-        listed = numbers_of(proof.sums)
+        listed = row_proofs.numbers_of(proof.sums)
         if listed is None:
             return "the sums that could break it are too many to try"
-        blocks = np.array_split(listed, len(listed) // BLOCK + 1)
+        blocks = np.array_split(listed, len(listed) // row_proofs.BLOCK + 1)
         admitted = rows.admitted[proof.row]
-        if any(rows.reachable(proof.row, sums[inside(sums, admitted)]).any() for sums in blocks):
+        if any(
+            rows.reachable(proof.row, sums[row_proofs.inside(sums, admitted)]).any()
+            for sums in blocks
+        ):
             return "the other rows can make up the rest of N at a sum that breaks it"
         return None
 
     def holds_by_rows(self, bound: Bound) -> bool:
         """Whether rows prove a bound that comes without a proof."""
-        proven = bound.proven
-        assert proven is not None
-        return any(rows.proves(bound.behind, bound.side, proven) for rows in self._rows.values())
+        assert bound.proven is not None
+        asked = (bound.behind, bound.side, bound.proven)
+        return any(rows.proof(*asked) is not None for rows in self._rows.values())
 
-    def _inequality_named(self, place: int, figure: int, end: str) -> Inequality | None:
+    def _stated(self, place: int, figure: int, end: str) -> Inequality | None:
         """The inequality that a multiplier names, if the statements make it."""
-        if place >= len(self._statements):
-            return None
-        return self._statements[place].inequality(figure, end)
+        there = place < len(self._statements)
+        return self._statements[place].inequality(figure, end) if there else None
 
     def dual_fault(self, bound: Bound) -> str | None:
         """Why a dual proof does not prove its bound; None if it does."""
@@ -117,42 +112,34 @@ class Proofs:
         for place, figure, end, factor in bound.proof.multipliers:
             inequality = self._inequality(place, figure, end)
             if inequality is None:
-                return (
-                    f"it names figure {figure}, {end}, of statement {place}, which says no such "
-                    "thing"
-                )
+                named = f"figure {figure}, {end}, of statement {place}"
+                return f"it names {named}, which says no such thing"
             used.append((inequality, factor))
-        negative = np.flatnonzero((self._rest(bound, used) < 0).astype(bool))
-        if len(negative):
-            left = self._space.words(self._space.names, int(negative[0]))
-            return f"the dual proof leaves a negative coefficient at {left}"
-        total = sum(inequality.bound * factor for inequality, factor in used)
-        proves = -(-total // bound.proof.denominator)
-        return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
-
-    def _rest(self, bound: Bound, used: Sequence[tuple[Inequality, int]]) -> IntArray:
-        """The coefficients of ``sign * D q - sum m a``."""
+        # The coefficients of ``sign * D q - sum m a``.
         denominator = bound.proof.denominator
         size = denominator + sum(
-            factor * max(abs(int(a.max(initial=0))), abs(int(a.min(initial=0))))
-            for a, factor in ((inequality.coefficients, factor) for inequality, factor in used)
+            factor * int(np.abs(inequality.coefficients).max(initial=0))
+            for inequality, factor in used
         )
         rest = np.zeros(self._space.size, dtype=np.int64 if size < SAFE else object)
         rest[bound.behind] += bound.sign * denominator
         for inequality, factor in used:
             # A figure's cells are distinct, so each is subtracted once.
             rest[inequality.cells] -= factor * inequality.coefficients.astype(rest.dtype)
-        return rest
+        negative = np.flatnonzero((rest < 0).astype(bool))
+        if len(negative):
+            left = self._space.words(self._space.names, int(negative[0]))
+            return f"the dual proof leaves a negative coefficient at {left}"
+        total = sum(inequality.bound * factor for inequality, factor in used)
+        proves = -(-total // denominator)
+        return None if proves >= bound.sign * bound.proven else "the dual proof proves less"
 
     def ray_fault(self, bound: Bound) -> str | None:
         """Why a ray does not show that a cell has no upper bound; None if it does."""
-        ray = bound.proof.ray
-        fault = self._ray_leaves(ray)
-        if fault is None:
-            behind = set(bound.behind.tolist())
-            if not any(amount for flat, amount in ray if flat in behind):
-                fault = "the ray does not increase the cell"
-        return fault
+        behind = set(bound.behind.tolist())
+        grows = any(amount for flat, amount in bound.proof.ray if flat in behind)
+        fault = self._ray_leaves(bound.proof.ray)
+        return fault or (None if grows else "the ray does not increase the cell")
 
     def _statement_left(self, ray: Sparse) -> str | None:
         """What a ray contradicts in the long run."""
@@ -170,25 +157,13 @@ MOST_ROUNDS = 50
 WORKERS = 8
 
 
-def sum_at_least(cells: IntArray, value: int) -> Inequality:
-    """The sum of some cells is `value` or more."""
-    return Inequality(cells, np.ones(len(cells), dtype=np.int64), value)
-
-
-def sum_at_most(cells: IntArray, value: int) -> Inequality:
-    """The sum of some cells is `value` or less."""
-    return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -value)
-
-
 Terms = tuple[list[tuple[int, int]], int]
 """An inequality in Python integers: cells with their factors, and the least of their sum."""
 
 
 def _terms(given: Inequality) -> Terms:
-    return (
-        list(zip(given.cells.tolist(), given.coefficients.tolist(), strict=True)),
-        given.bound,
-    )
+    cells, factors = given.cells.tolist(), given.coefficients.tolist()
+    return list(zip(cells, factors, strict=True)), given.bound
 
 
 class Reprover:
@@ -196,12 +171,8 @@ class Reprover:
 
     def __init__(self, size: int, statements: Sequence[Statement], known: IntArray | None) -> None:
         self._size, self._statements, self._known = size, statements, known
-        self._rows = [
-            _terms(inequality)
-            for statement in statements
-            for end in statement.ends()
-            if (inequality := statement.inequality(*end)) is not None
-        ]
+        made = (statement.inequalities() for statement in statements)
+        self._rows = [_terms(inequality) for inequality in itertools.chain(*made)]
         self._lists = [
             (cells.tolist(), sorted(values))
             for statement in statements
@@ -266,33 +237,29 @@ class Reprover:
         return None, "it has cells that nothing limits"
 
 
+Listed = tuple[list[int], list[int]]
+"""Cells, and the values that their sum may have."""
+
+
 class CpModel:
     """A model in the process that CP-SAT works in."""
 
-    def __init__(
-        self,
-        rows: Sequence[Terms],
-        lists: Sequence[tuple[list[int], list[int]]],
-        tops: Sequence[int],
-    ) -> None:
+    def __init__(self, rows: Sequence[Terms], lists: Sequence[Listed], tops: Sequence[int]) -> None:
         from ortools.sat.python import cp_model
 
-        self._cp, self._tops = cp_model, tops
-        self._model: Any = cp_model.CpModel()
-        self._cells: dict[int, Any] = {}
+        self._cp, self._model = cp_model, cp_model.CpModel()
+        used = [cell for terms, _ in rows for cell, _ in terms]
+        used += [cell for listed, _ in lists for cell in listed]
+        new = self._model.new_int_var
+        self._cells = {cell: new(0, tops[cell], "") for cell in dict.fromkeys(used)}
         for terms, bound in rows:
-            variables = [self._count(cell) for cell, _ in terms]
+            variables = [self._cells[cell] for cell, _ in terms]
             factors = [factor for _, factor in terms]
             self._model.add(cp_model.LinearExpr.weighted_sum(variables, factors) >= bound)
         for listed, within in lists:
-            total = cp_model.LinearExpr.sum([self._count(cell) for cell in listed])
+            total = cp_model.LinearExpr.sum([self._cells[cell] for cell in listed])
             domain = cp_model.Domain.from_values(within)
             self._model.add_linear_expression_in_domain(total, domain)
-
-    def _count(self, cell: int) -> Any:
-        if cell not in self._cells:
-            self._cells[cell] = self._model.new_int_var(0, self._tops[cell], "")
-        return self._cells[cell]
 
     def solve(self, seconds: float, presolve: bool) -> tuple[str, dict[int, int]]:
         """The solver's status, and the counts that it found."""

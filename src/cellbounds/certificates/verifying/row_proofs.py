@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from itertools import zip_longest
 
 import numpy as np
@@ -99,19 +99,15 @@ def leaving_one_out(sets: Sequence[Sequence[Progression]], window: int) -> list[
     Every set contains 0. Halves are left out in turn, so that each set is added about log2 times.
     """
     others = [0] * len(sets)
+    add = partial(_added, window=window)
 
     def descend(start: int, stop: int, bits: int) -> None:
         if stop - start == 1:
             others[start] = bits
             return
         middle = (start + stop) // 2
-        with_left = with_right = bits
-        for place in range(start, middle):
-            with_left = _added(with_left, sets[place], window)
-        for place in range(middle, stop):
-            with_right = _added(with_right, sets[place], window)
-        descend(start, middle, with_right)
-        descend(middle, stop, with_left)
+        descend(start, middle, reduce(add, sets[middle:stop], bits))
+        descend(middle, stop, reduce(add, sets[start:middle], bits))
 
     if sets:
         descend(0, len(sets), 1)
@@ -152,7 +148,7 @@ class SumLimits:
     """What totals, margins and known bounds say of the sum of any cells, each by itself."""
 
     def __init__(self, space: Space, statements: Sequence[Statement]) -> None:
-        self._said: list[tuple[SumStatement, IntArray, IntArray]] = []
+        self._additive: list[tuple[SumStatement, IntArray, IntArray]] = []
         for statement in statements:
             if not isinstance(statement, SumStatement):
                 continue
@@ -161,18 +157,14 @@ class SumLimits:
                 continue  # its figures overlap, so that they cannot be added up
             figure_of = np.full(space.size, -1)
             figure_of[behind.cells] = behind.figures
-            self._said.append((statement, figure_of, np.diff(behind.starts)))
+            self._additive.append((statement, figure_of, np.diff(behind.starts)))
 
     def of(self, cells: IntArray) -> Limits:
         """What some cells add up to."""
         least, most = 0, None if len(cells) else 0
-        for statement, figure_of, sizes in self._said:
+        for statement, figure_of, sizes in self._additive:
             figures, counts = np.unique(figure_of[cells], return_counts=True)
-            whole = [
-                figure
-                for figure, count in zip(figures.tolist(), counts.tolist(), strict=True)
-                if figure >= 0 and count == sizes[figure]
-            ]
+            whole = figures[(figures >= 0) & (counts == sizes[figures])].tolist()
             least = max(least, sum(statement.least[figure] for figure in whole))
             tops = [statement.most[figure] for figure in whole]
             if len(whole) == len(figures) and None not in tops:
@@ -201,22 +193,21 @@ class _ColumnLimits:
 class RateRow:
     """A row of a statement of rates: its cells by column, its intervals, what else is known."""
 
-    def __init__(
-        self, statement: RateStatement, row: int, columns: list[IntArray], limits: SumLimits
-    ) -> None:
-        inside_row = slice(row * statement.columns, (row + 1) * statement.columns)
-        self.columns = columns
-        self.cells = np.concatenate(columns)
+    def __init__(self, statement: RateStatement, row: int, limits: SumLimits) -> None:
+        figures = range(row * statement.columns, (row + 1) * statement.columns)
+        self.columns = [statement.behind.of(figure) for figure in figures]
+        self.cells = np.concatenate(self.columns)
         self.empty = statement.empty[row]
         self._limits = limits
-        self._known = [limits.of(cells) for cells in columns]
+        self._known = [limits.of(cells) for cells in self.columns]
         self._ends = _ColumnLimits.of(self._known)
-        lows, highs, low_open, high_open = zip(*statement.intervals[inside_row], strict=True)
+        intervals = (statement.intervals[figure] for figure in figures)
+        lows, highs, low_open, high_open = zip(*intervals, strict=True)
         self._low_open, self._high_open = np.array(low_open)[:, None], np.array(high_open)[:, None]
-        self._low, self._high = _ratios(lows), _ratios(highs)
-        self._largest: int = max(
-            abs(part) for rate in (*lows, *highs) for part in rate.as_integer_ratio()
-        )
+        ratios = [rate.as_integer_ratio() for rate in (*lows, *highs)]
+        self._largest: int = max(abs(part) for ratio in ratios for part in ratio)
+        over, under = (packed(parts)[:, None] for parts in zip(*ratios, strict=True))
+        self._low, self._high = zip(np.split(over, 2), np.split(under, 2), strict=True)
         least, most = limits.of(self.cells)
         self.step = self._step(lows, highs)
         self.least = -(-max(least, 0 if self.empty else 1) // self.step) * self.step
@@ -248,10 +239,7 @@ class RateRow:
         # An open end leaves out a count that would lie on it.
         low = np.where(self._low_open, over // self._low[1] + 1, -(-over // self._low[1]))
         high = np.where(self._high_open, -(-under // self._high[1]) - 1, under // self._high[1])
-        return (
-            np.maximum(low, self._ends.least),
-            np.minimum(high, self._ends.most_of(wide)),
-        )
+        return np.maximum(low, self._ends.least), np.minimum(high, self._ends.most_of(wide))
 
     def admissible(self, sums: IntArray) -> IntArray:
         """Which sums the row may have, by its own figures."""
@@ -288,14 +276,6 @@ class RateRow:
             np.maximum(low - asked_most, rest.least).sum(axis=0),
             np.minimum(high - asked.least, rest_most).sum(axis=0),
         )
-
-
-def _ratios(rates: Sequence[Fraction]) -> tuple[IntArray, IntArray]:
-    """Numerators and denominators, one entry a column."""
-    return (
-        packed([rate.numerator for rate in rates])[:, None],
-        packed([rate.denominator for rate in rates])[:, None],
-    )
 
 
 BLOCK = 1 << 20
@@ -353,17 +333,8 @@ class RowProofs:
     @cached_property
     def rows(self) -> list[RateRow]:
         """The rows in the order of the statement."""
-        behind = self._space.behind(self._statement.names)
-        count = self._statement.columns
-        return [
-            RateRow(
-                self._statement,
-                row,
-                [behind.of(row * count + column) for column in range(count)],
-                self._limits,
-            )
-            for row in range(len(self._statement.empty))
-        ]
+        count = range(len(self._statement.empty))
+        return [RateRow(self._statement, row, self._limits) for row in count]
 
     @cached_property
     def _row_of(self) -> IntArray | None:
@@ -438,8 +409,7 @@ class RowProofs:
     @cached_property
     def _others(self) -> tuple[int, list[int]] | None:
         """The window, and for each row what the others reach above their least sums."""
-        leasts = self._leasts
-        total = self._total[1]
+        leasts, total = self._leasts, self._total[1]
         if total is None or leasts is None:
             return None
         slack = total - sum(leasts)
@@ -532,25 +502,22 @@ class RowProofs:
         blocks = [beyond(first, min(stop, first + size)) for first in range(start, stop, size)]
         return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.int64)
 
-    def as_progressions(self, cells: IntArray, sums: IntArray) -> tuple[Progression, ...]:
-        """Some sums of the row of a cell, written as progressions."""
-        place = self.row_of(cells)
-        if place is None or not len(sums):
-            return ()
+    def proof(
+        self, cells: IntArray, side: str, proven: int
+    ) -> tuple[int, tuple[Progression, ...]] | None:
+        """Why a bound holds: the row of the cell, and its sums that would break it.
+
+        None if that is no proof: the other rows can make up the rest of N at one of them.
+        """
+        place, sums = self.row_of(cells), self.breaking(cells, side, proven)
+        if place is None or sums is None or self.reachable(place, sums).any():
+            return None
+        if not len(sums):
+            return place, ()
         step, first = self.rows[place].step, int(sums[0])
         flags = np.zeros((int(sums[-1]) - first) // step + 1, dtype=bool)
         flags[((sums - first) // step).astype(np.int64)] = True
-        return progressions(flags, first, step, endless=False)
-
-    def proves(self, cells: IntArray, side: str, proven: int) -> bool:
-        """Whether no admissible sum of the row breaks a bound."""
-        sums = self.breaking(cells, side, proven)
-        return sums is not None and self.excludes(cells, sums)
-
-    def excludes(self, cells: IntArray, sums: IntArray) -> bool:
-        """Whether the row of some cells can have none of these sums, since the others need more."""
-        place = self.row_of(cells)
-        return place is not None and not self.reachable(place, sums).any()
+        return place, progressions(flags, first, step, endless=False)
 
 
 def _multiples(start: int, stop: int, step: int) -> IntArray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from cellbounds.certificates.verifying.plain import IntArray, entries, label_key, object_with, text
+from cellbounds.certificates.verifying.plain import IntArray, entries, label_key, object_with, typed
 from cellbounds.errors import InvalidInput
 
 MOST_CELLS = 10**8
@@ -75,7 +76,8 @@ class Space:
         self.size = self._checked_size(self.shape, "release.domain")
         for name, given in object_with(groupings, "release.groupings", []).items():
             self._group(name, given)
-        self._behind: dict[tuple[str, ...], CellsBehind] = {}
+        # The cells behind each figure of a margin, found once.
+        self.behind = cache(self._find_behind)
 
     def _add(self, name: str, axis: int, labels: list[Any], groups: list[list[int]]) -> None:
         if not labels:
@@ -90,7 +92,7 @@ class Space:
     def _group(self, name: str, given: object) -> None:
         where = f"the grouping {name!r}"
         content = object_with(given, where, ["of", "levels"], only=[])
-        of = text(content["of"], f"{where}: its 'of'")
+        of = typed(content["of"], f"{where}: its 'of'", str)
         if of not in self.names:
             raise InvalidInput(f"{where} is of {of!r}; it must be of a variable of the domain")
         levels = content["levels"]
@@ -116,7 +118,7 @@ class Space:
 
     def checked_names(self, given: object, where: str) -> tuple[str, ...]:
         """Variables of the domain or derived ones, each named once."""
-        names = tuple(text(value, f"{where}: a name") for value in entries(given, where))
+        names = tuple(typed(value, f"{where}: a name", str) for value in entries(given, where))
         for name in names:
             if name not in self._variables:
                 raise InvalidInput(f"{where} names {name!r}, which is not in the domain")
@@ -170,23 +172,12 @@ class Space:
     def definitions(self, used: Collection[str]) -> list[Any]:
         """What the digest of a release takes of the domain, and of the derived variables used."""
         levels = [[name, _texts(self._variables[name].labels)] for name in self.names]
-        groups = [
-            [
-                name,
-                self.names[self._variables[name].axis],
-                _texts(self._variables[name].labels),
-                [sorted(members) for members in self._variables[name].groups],
-            ]
-            for name in sorted(set(used) - set(self.names))
-        ]
+        groups = []
+        for name in sorted(set(used) - set(self.names)):
+            variable = self._variables[name]
+            members = [sorted(group) for group in variable.groups]
+            groups.append([name, self.names[variable.axis], _texts(variable.labels), members])
         return [levels, groups]
-
-    def behind(self, names: Sequence[str]) -> CellsBehind:
-        """The cells behind each figure of a margin, found once."""
-        key = tuple(names)
-        if key not in self._behind:
-            self._behind[key] = self._find_behind(key)
-        return self._behind[key]
 
     def _find_behind(self, names: tuple[str, ...]) -> CellsBehind:
         cells = np.arange(self.size)

@@ -20,8 +20,10 @@ rule            what the figure p stands for
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -30,17 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.certificates.verifying.plain import (
-    IntArray,
-    choice,
-    entries,
-    flag,
-    nested,
-    number,
-    object_with,
-    packed,
-    whole,
-)
+from cellbounds.certificates.verifying import plain
+from cellbounds.certificates.verifying.plain import IntArray
 from cellbounds.certificates.verifying.space import CellsBehind, Space
 from cellbounds.errors import InvalidInput
 
@@ -54,94 +47,109 @@ class Inequality:
     bound: int
 
 
+def sum_at_least(cells: IntArray, value: int) -> Inequality:
+    """The sum of some cells is `value` or more."""
+    return Inequality(cells, np.ones(len(cells), dtype=np.int64), value)
+
+
+def sum_at_most(cells: IntArray, value: int) -> Inequality:
+    """The sum of some cells is `value` or less."""
+    return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -value)
+
+
 def reduced(cells: IntArray, coefficients: Sequence[int], bound: int) -> Inequality:
     """Divide by the common divisor; counts are whole, so the bound may be rounded up."""
     nonzero = [place for place, coefficient in enumerate(coefficients) if coefficient]
     divisor = math.gcd(*coefficients) or 1
-    factors = packed([coefficients[place] // divisor for place in nonzero])
+    factors = plain.packed([coefficients[place] // divisor for place in nonzero])
     return Inequality(cells[nonzero], factors, -(-bound // divisor))
 
 
-def _first(broken: IntArray) -> int | None:
-    places = np.flatnonzero(broken.astype(bool))
-    return int(places[0]) if len(places) else None
+ENDS = ("lower", "upper", "row", "empty")
+"""What a figure may say: a least, a most, that its row holds somebody, or nobody."""
 
 
 @dataclass(frozen=True, eq=False)
-class SumStatement:
-    """Totals, margins and known bounds: each figure is a sum of cells, from `least` to `most`.
-
-    `most` is None where there is no limit; a figure with `values` must be one of them.
-    """
+class Statement(ABC):
+    """What a statement says of the figures of a margin; the digest is made of its `meaning`."""
 
     title: str
     meaning: Any
     space: Space
     names: tuple[str, ...]
+
+    @property
+    def behind(self) -> CellsBehind:
+        """The cells behind each figure."""
+        return self.space.behind(self.names)
+
+    @abstractmethod
+    def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
+        """The first figure that a table contradicts, or that a ray leaves in the long run."""
+
+    @abstractmethod
+    def inequality(self, figure: int, end: str) -> Inequality | None:
+        """What one end of one figure says; None if there is no such figure, or it says nothing."""
+
+    def inequalities(self) -> Iterator[Inequality]:
+        """Everything that says more than that counts are not negative."""
+        for figure, end in itertools.product(range(self.behind.size), ENDS):
+            made = self.inequality(figure, end)
+            if made is not None and (made.bound > 0 or (made.coefficients < 0).any()):
+                yield made
+
+    def words(self, figure: int) -> str:
+        """A figure for people."""
+        place = f" at {self.space.words(self.names, figure)}" if self.names else ""
+        return f"{self.title}{place}"
+
+
+@dataclass(frozen=True, eq=False)
+class SumStatement(Statement):
+    """Totals, margins and known bounds: each figure is a sum of cells, from `least` to `most`.
+
+    `most` is None where there is no limit; a figure with `values` must be one of them.
+    """
+
     least: Sequence[int]
     most: Sequence[int | None]
     values: Mapping[int, frozenset[int]] = field(default_factory=dict)
-
-    @property
-    def _behind(self) -> CellsBehind:
-        return self.space.behind(self.names)
 
     @cached_property
     def _limits(self) -> tuple[IntArray, IntArray, IntArray]:
         """The least, the most, and where there is a most."""
         limited = np.array([limit is not None for limit in self.most])
-        return packed(self.least), packed([limit or 0 for limit in self.most]), limited
+        return plain.packed(self.least), plain.packed([limit or 0 for limit in self.most]), limited
 
     def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
         """The first figure that a table contradicts, or that a ray leaves in the long run."""
-        sums = self._behind.sums(counts)
+        sums = self.behind.sums(counts)
         least, most, limited = self._limits
-        if ray:
-            return _first((sums != 0) & limited)
-        wrong = _first((sums < least) | (limited & (sums > most)))
-        if wrong is not None:
-            return wrong
+        wrong = (sums != 0) & limited if ray else (sums < least) | (limited & (sums > most))
+        places = np.flatnonzero(wrong.astype(bool))
+        if len(places) or ray:
+            return int(places[0]) if len(places) else None
         return next((at for at, listed in self.values.items() if sums[at] not in listed), None)
 
     def inequality(self, figure: int, end: str) -> Inequality | None:
         """What one end of one figure says, None if it says nothing."""
         if not 0 <= figure < len(self.least):
             return None
-        cells = self._behind.of(figure)
-        most = self.most[figure]
+        cells, most = self.behind.of(figure), self.most[figure]
         if end == "lower":
-            return Inequality(cells, np.ones(len(cells), dtype=np.int64), self.least[figure])
-        if end == "upper" and most is not None:
-            return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -most)
-        return None
-
-    def ends(self) -> Iterator[tuple[int, str]]:
-        """Every figure and end that says more than that counts are not negative."""
-        for figure, (least, most) in enumerate(zip(self.least, self.most, strict=True)):
-            if least > 0:
-                yield figure, "lower"
-            if most is not None:
-                yield figure, "upper"
+            return sum_at_least(cells, self.least[figure])
+        return sum_at_most(cells, most) if end == "upper" and most is not None else None
 
     def lists(self) -> Iterator[tuple[IntArray, frozenset[int]]]:
         """Cells whose sum is one of some values."""
         for figure, listed in self.values.items():
-            yield self._behind.of(figure), listed
-
-    def words(self, figure: int) -> str:
-        """A figure for people."""
-        return (
-            f"{self.title} at {self.space.words(self.names, figure)}" if self.names else self.title
-        )
+            yield self.behind.of(figure), listed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearStatement:
+@dataclass(frozen=True, eq=False)
+class LinearStatement(Statement):
     """Linear statements: whole coefficients of the cells, and limits of their sum."""
 
-    title: str
-    meaning: Any
-    names: tuple[str, ...]
     coefficients: Sequence[int]
     lower: Fraction | None
     upper: Fraction | None
@@ -164,12 +172,6 @@ class LinearStatement:
         factors = [sign * denominator * coefficient for coefficient in self.coefficients]
         return reduced(np.arange(len(factors)), factors, sign * numerator)
 
-    def ends(self) -> Iterator[tuple[int, str]]:
-        """The limits that there are."""
-        for end, limit in (("lower", self.lower), ("upper", self.upper)):
-            if limit is not None:
-                yield 0, end
-
     def words(self, figure: int) -> str:
         """The statement for people; it has one figure."""
         return self.title if not figure else f"{self.title}, figure {figure}"
@@ -188,34 +190,27 @@ class Interval(NamedTuple):
         return f"{begin}{self.low},{self.high}{end}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RateStatement:
+@dataclass(frozen=True, eq=False)
+class RateStatement(Statement):
     """Conditionals: cell of a row over the sum of the row, between two fractions.
 
     `intervals` are those of the rates, row after row. A row that is `empty` holds nobody; every
     other row holds somebody.
     """
 
-    title: str
-    meaning: Any
-    space: Space
-    names: tuple[str, ...]
     columns: int
     intervals: Sequence[Interval]
     empty: Sequence[bool]
 
     def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
         """The first rate that a table contradicts, or that a ray leaves in the long run."""
-        cells = self.space.behind(self.names).sums(counts).reshape(len(self.empty), self.columns)
+        cells = self.behind.sums(counts).reshape(len(self.empty), self.columns)
         for row, values in enumerate(cells.tolist()):
-            held = sum(values)
-            if held and self.empty[row]:
-                return row * self.columns
-            if self.empty[row]:
-                continue
-            if held < 1 and not ray:
-                return row * self.columns
-            for figure, value in enumerate(values, row * self.columns):
+            held, first = sum(values), row * self.columns
+            wrong = held != 0 if self.empty[row] else held < 1 and not ray
+            if wrong:
+                return first
+            for figure, value in enumerate([] if self.empty[row] else values, first):
                 low, high, *is_open = self.intervals[figure]
                 above = low.denominator * value - low.numerator * held
                 below = high.numerator * held - high.denominator * value
@@ -228,45 +223,23 @@ class RateStatement:
         """What one end of one rate, or a row as such, says; None if it says nothing."""
         if not 0 <= figure < len(self.intervals):
             return None
-        behind = self.space.behind(self.names)
+        behind = self.behind
         row, column = divmod(figure, self.columns)
         first = row * self.columns
         cells = behind.cells[behind.starts[first] : behind.starts[first + self.columns]]
         if end in ("row", "empty"):
             if column or self.empty[row] != (end == "empty"):
                 return None
-            sign = 1 if end == "row" else -1
-            return Inequality(cells, np.full(len(cells), sign), int(end == "row"))
+            return sum_at_least(cells, 1) if end == "row" else sum_at_most(cells, 0)
         if self.empty[row] or end not in ("lower", "upper"):
             return None
-        interval, is_lower = self.intervals[figure], end == "lower"
-        rate = interval.low if is_lower else interval.high
-        is_open = interval.low_open if is_lower else interval.high_open
-        sign = 1 if is_lower else -1
+        low, high, low_open, high_open = self.intervals[figure]
+        sign, rate, is_open = (1, low, low_open) if end == "lower" else (-1, high, high_open)
         inside = behind.starts[figure : figure + 2] - behind.starts[first]
         factors = [-sign * rate.numerator] * len(cells)
         for place in range(int(inside[0]), int(inside[1])):
             factors[place] += sign * rate.denominator
         return reduced(cells, factors, int(is_open))
-
-    def ends(self) -> Iterator[tuple[int, str]]:
-        """Every rate's ends that say something, and every row."""
-        for row, empty in enumerate(self.empty):
-            first = row * self.columns
-            yield first, "empty" if empty else "row"
-            for figure in range(first, first if empty else first + self.columns):
-                low, high, low_open, high_open = self.intervals[figure]
-                if low > 0 or low_open:
-                    yield figure, "lower"
-                if high < 1 or high_open:
-                    yield figure, "upper"
-
-    def words(self, figure: int) -> str:
-        """A rate for people."""
-        return f"{self.title} at {self.space.words(self.names, figure)}"
-
-
-Statement = SumStatement | LinearStatement | RateStatement
 
 
 _HALF, _ONE, _NONE = Fraction(1, 2), Fraction(1), Fraction(0)
@@ -286,7 +259,7 @@ _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
 def read_statement(given: object, place: int, space: Space) -> Statement:
     """One statement of a release."""
     where = f"statement {place}"
-    content = object_with(given, where, [])
+    content = plain.object_with(given, where, [])
     kind = next(iter(content), "")
     if len(content) != 1 or kind not in _READERS:
         raise InvalidInput(f"{where} must have one key, one of {', '.join(_READERS)}")
@@ -298,50 +271,53 @@ def _names(content: dict[str, Any], key: str, where: str, space: Space) -> tuple
 
 
 def _total(given: object, where: str, space: Space) -> SumStatement:
-    content = object_with(given, where, ["lower", "upper"], only=[])
+    content = plain.object_with(given, where, ["lower", "upper"], only=[])
     upper = content["upper"]
-    least = whole(content["lower"], f"{where}: lower")
-    most = None if upper is None else whole(upper, f"{where}: upper")
+    least = plain.whole(content["lower"], f"{where}: lower")
+    most = None if upper is None else plain.whole(upper, f"{where}: upper")
     meaning = {"total": {"lower": least, "upper": most}}
     return SumStatement(where, meaning, space, (), least=[least], most=[most])
 
 
 def _margin(given: object, where: str, space: Space) -> SumStatement:
-    content = object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
+    content = plain.object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
     names = _names(content, "variables", where, space)
     base = rule = None
     if content.get("base") is not None:
-        base = whole(content["base"], f"{where}: base", 2)
-        rule = choice(content.get("rounding"), f"{where}: rounding", _COUNTS)
+        base = plain.whole(content["base"], f"{where}: base", 2)
+        rule = plain.choice(content.get("rounding"), f"{where}: rounding", _COUNTS)
     elif content.get("rounding") is not None:
         raise InvalidInput(f"{where} has a rounding rule without a base; give both or none")
-    shown = nested(content["counts"], space.shape_of(names), f"{where}: counts")
+    shown = plain.nested(content["counts"], space.shape_of(names), f"{where}: counts")
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
-    meaning = _limits_meant("Margin", space, names, least=least, most=most, values={})
-    return SumStatement(
-        f"{where} [{','.join(names)}]", meaning, space, names, least=least, most=most
-    )
+    return _limited("Margin", where, space, names, least, most, {})
 
 
-def _limits_meant(
+def _limited(
     kind: str,
+    where: str,
     space: Space,
     names: tuple[str, ...],
-    *,
     least: list[int],
     most: list[int | None],
     values: dict[int, frozenset[int]],
-) -> dict[str, Any]:
-    """What the digest of a release takes of limits: laid out in the shape of the margin."""
-    tops = [-1 if limit is None else limit for limit in most]
+) -> SumStatement:
+    """Limits of the figures of a margin; the digest takes them as given, in its shape."""
     shape = space.shape_of(names)
-    return {
+    tops = [-1 if limit is None else limit for limit in most]
+    meaning = {
         kind: list(names),
         "lower": np.array(least, dtype=object).reshape(shape).tolist(),
         "upper": np.array(tops, dtype=object).reshape(shape).tolist(),
         "values": [[figure, sorted(listed)] for figure, listed in sorted(values.items())],
     }
+    for figure, listed in values.items():
+        least[figure] = max(least[figure], min(listed))
+        limit = most[figure]
+        most[figure] = max(listed) if limit is None else min(limit, max(listed))
+    title = f"{where} [{','.join(names)}]"
+    return SumStatement(title, meaning, space, names, least=least, most=most, values=values)
 
 
 def _span(entry: object, base: int | None, rule: str | None, where: str) -> tuple[int, int | None]:
@@ -352,11 +328,18 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         match = _RANGE.fullmatch(entry) if len(entry) <= 1000 else None
         if match is None:
             raise InvalidInput(f"{where} is a text that is no range; write '<5', '>=11' or '3-7'")
-        least, most = _range(match)
+        limit = int(match[2] or match[4])
+        least, most = {
+            "<": (0, limit - 1),
+            "<=": (0, limit),
+            ">": (limit + 1, None),
+            ">=": (limit, None),
+            None: (int(match[3] or 0), limit),
+        }[match[1]]
         if most is not None and most < least:
             raise InvalidInput(f"{where} is a range that no count fits; its ends must ascend")
         return least, most
-    figure = whole(entry, where)
+    figure = plain.whole(entry, where)
     if base is None or rule is None:
         return figure, figure
     if figure % base:
@@ -368,24 +351,11 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
     return max(0, least), most
 
 
-def _range(match: re.Match[str]) -> tuple[int, int | None]:
-    """The ends of a range that is written as text."""
-    if match[3] is not None:
-        return int(match[3]), int(match[4])
-    limit = int(match[2])
-    return {
-        "<": (0, limit - 1),
-        "<=": (0, limit),
-        ">": (limit + 1, None),
-        ">=": (limit, None),
-    }[match[1]]
-
-
 def _prior(given: object, where: str, space: Space) -> SumStatement:
     keys = ["variables", "lower", "upper", "values", "keyed"]
-    content = object_with(given, where, keys, only=[])
+    content = plain.object_with(given, where, keys, only=[])
     names = _names(content, "variables", where, space)
-    keyed = entries(content["keyed"], f"{where}: keyed")
+    keyed = plain.entries(content["keyed"], f"{where}: keyed")
     known = {
         key: _laid_out(content[key], key in keyed, names, f"{where}: {key}", space)
         for key in ("lower", "upper", "values")
@@ -396,19 +366,11 @@ def _prior(given: object, where: str, space: Space) -> SumStatement:
     for figure, given_list in enumerate(known["values"]):
         if given_list is None:
             continue
-        listed = frozenset(
-            _count(value, f"{where}: a value") for value in entries(given_list, where)
-        )
+        listed = plain.entries(given_list, where)
+        values[figure] = frozenset(_count(value, f"{where}: a value") for value in listed)
         if not listed:
             raise InvalidInput(f"{where} has an empty list of values; give at least one")
-        values[figure] = listed
-    meaning = _limits_meant("Prior", space, names, least=least, most=most, values=values)
-    for figure, listed in values.items():
-        least[figure] = max(least[figure], min(listed))
-        limit = most[figure]
-        most[figure] = max(listed) if limit is None else min(limit, max(listed))
-    title = f"{where} [{','.join(names)}]"
-    return SumStatement(title, meaning, space, names, least=least, most=most, values=values)
+    return _limited("Prior", where, space, names, least, most, values)
 
 
 def _laid_out(
@@ -419,8 +381,8 @@ def _laid_out(
     if keyed:
         laid: list[Any] = [None] * size
         seen: set[int] = set()
-        for pair in entries(given, where):
-            labels, value = entries(pair, f"{where}: a pair of labels and value", 2)
+        for pair in plain.entries(given, where):
+            labels, value = plain.entries(pair, f"{where}: a pair of labels and value", 2)
             figure = _figure(labels, names, where, space)
             if figure in seen:
                 raise InvalidInput(f"{where} names a cell twice; name it once")
@@ -428,14 +390,14 @@ def _laid_out(
             laid[figure] = value
         return laid
     if isinstance(given, list):
-        return nested(given, space.shape_of(names), where)
+        return plain.nested(given, space.shape_of(names), where)
     return [given] * size
 
 
 def _figure(labels: object, names: tuple[str, ...], where: str, space: Space) -> int:
     """A cell named by its labels; a level that is itself a list may stand for them."""
     if len(names) == 1 and space.is_level(names[0], labels):
-        alone = entries(labels, where)
+        alone = plain.entries(labels, where)
         if len(alone) == 1 and space.is_level(names[0], alone[0]):
             raise InvalidInput(f"{where}: {labels!r} may be either of two levels; rename one")
         return space.place(names[0], labels, where)
@@ -445,23 +407,21 @@ def _figure(labels: object, names: tuple[str, ...], where: str, space: Space) ->
 def _count(given: object, where: str) -> int:
     if isinstance(given, str) and len(given) <= 1000 and given.strip().isdecimal():
         return int(given)
-    return whole(given, where)
+    return plain.whole(given, where)
 
 
 def _linear(given: object, where: str, space: Space) -> LinearStatement:
     keys = ["variables", "coefficients", "lower", "upper"]
-    content = object_with(given, where, keys, only=[])
+    content = plain.object_with(given, where, keys, only=[])
     names = _names(content, "variables", where, space)
-    written = entries(content["coefficients"], f"{where}: coefficients")
+    written = plain.entries(content["coefficients"], f"{where}: coefficients")
     # Pairs of labels and a number; numbers in lists are written as text.
     keyed = bool(written) and all(
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], list)
-        for value in written
+        isinstance(value, list) and [*map(type, value)] == [list, str] for value in written
     )
-    keyed = keyed and all(isinstance(value[1], str) for value in written)
     laid = _laid_out(written, keyed, names, f"{where}: coefficients", space)
     numbers = [
-        _NONE if value is None else number(value, f"{where}: a coefficient") for value in laid
+        _NONE if value is None else plain.number(value, f"{where}: a coefficient") for value in laid
     ]
     weights = [_NONE] * space.size
     behind = space.behind(names)
@@ -469,18 +429,13 @@ def _linear(given: object, where: str, space: Space) -> LinearStatement:
         weights[cell] += numbers[figure]
     scale = math.lcm(*(weight.denominator for weight in weights))
     ends = [
-        None if content[key] is None else number(content[key], f"{where}: {key}")
+        None if content[key] is None else plain.number(content[key], f"{where}: {key}")
         for key in ("lower", "upper")
     ]
     lower, upper = (None if end is None else end * scale for end in ends)
-    return LinearStatement(
-        title=f"{where} [{','.join(names)}]",
-        meaning=_weights_meant(names, numbers, ends),
-        names=names,
-        coefficients=[int(weight * scale) for weight in weights],
-        lower=lower,
-        upper=upper,
-    )
+    title, meaning = f"{where} [{','.join(names)}]", _weights_meant(names, numbers, ends)
+    whole_weights = [int(weight * scale) for weight in weights]
+    return LinearStatement(title, meaning, space, names, whole_weights, lower, upper)
 
 
 def _weights_meant(
@@ -502,7 +457,7 @@ def _weights_meant(
 
 def _conditional(given: object, where: str, space: Space) -> RateStatement:
     keys = ["responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing"]
-    content = object_with(given, where, keys, only=[])
+    content = plain.object_with(given, where, keys, only=[])
     responses = _names(content, "responses", where, space)
     givens = _names(content, "given", where, space)
     names = (*givens, *responses)
@@ -513,29 +468,26 @@ def _conditional(given: object, where: str, space: Space) -> RateStatement:
         raise InvalidInput(f"{where}: groups of a response overlap or leave out a level")
     rows = math.prod(space.shape_of(givens))
     columns = math.prod(space.shape_of(responses))
-    shown = nested(content["rates"], (rows, columns), f"{where}: rates")
-    rates = [None if rate is None else number(rate, f"{where}: a rate") for rate in shown]
-    missing = content["missing"]
+    shown = plain.nested(content["rates"], (rows, columns), f"{where}: rates")
+    rates = [None if rate is None else plain.number(rate, f"{where}: a rate") for rate in shown]
+    firsts, missing = range(0, rows * columns, columns), content["missing"]
     if missing is not None:
-        choice(missing, f"{where}: missing", ("zero", "suppressed"))
+        plain.choice(missing, f"{where}: missing", ("zero", "suppressed"))
     elif None in rates:
         raise InvalidInput(f"{where} lacks rates and does not say why; 'missing' must say it")
-    absent = [
-        [rate is None for rate in rates[at * columns : (at + 1) * columns]] for at in range(rows)
-    ]
-    if missing == "zero" and any(any(row) and not all(row) for row in absent):
+    shown_rates = [columns - rates[at : at + columns].count(None) for at in firsts]
+    if missing == "zero" and not {0, columns}.issuperset(shown_rates):
         raise InvalidInput(f"{where}: a row lacks some rates, so it is no row that holds nobody")
     rules = _rate_rules(content, rows * columns, where)
     intervals = [
         Interval(_NONE, _ONE) if rate is None else Interval(rate - below, rate + above, *is_open)
         for rate, (below, above, *is_open) in zip(rates, rules, strict=True)
     ]
-    empty = [missing == "zero" and all(row) for row in absent]
-    meant = list(map(str, intervals))
-    by_row = [meant[at * columns : (at + 1) * columns] for at in range(rows)]
+    empty = [missing == "zero" and not shown for shown in shown_rates]
+    meant = [[*map(str, intervals[at : at + columns])] for at in firsts]
     meaning = {
         "rates": [list(responses), list(givens)],
-        "intervals": [None if nobody else row for row, nobody in zip(by_row, empty, strict=True)],
+        "intervals": [None if nobody else row for row, nobody in zip(meant, empty, strict=True)],
     }
     title = f"{where} [{','.join(responses)}|{','.join(givens)}]"
     return RateStatement(
@@ -547,25 +499,26 @@ def _rate_rules(
     content: dict[str, Any], size: int, where: str
 ) -> list[tuple[Fraction, Fraction, bool, bool]]:
     """For each rate: how far its interval reaches below and above, and which ends are open."""
-    strict = flag(content["strict"], f"{where}: strict")
-    digits, rounding, eps = content["digits"], content["rounding"], content["eps"]
+    strict = plain.typed(content["strict"], f"{where}: strict", bool)
+    rounding, eps = content["rounding"], content["eps"]
     if eps is not None:
         if rounding is not None:
             raise InvalidInput(f"{where} has both eps and a rounding rule; it may have one")
-        spread = [eps] * size if not isinstance(eps, list) else entries(eps, f"{where}: eps", size)
-        reach = [number(width, f"{where}: eps") for width in spread]
+        spread = (
+            [eps] * size if not isinstance(eps, list) else plain.entries(eps, f"{where}: eps", size)
+        )
+        reach = [plain.number(width, f"{where}: eps") for width in spread]
         if min(reach) < 0:
             raise InvalidInput(f"{where}: eps is negative; it must be 0 or more")
         return [(width, width, strict, strict) for width in reach]
     if rounding is None:
         return [(_NONE, _NONE, False, False)] * size
-    choice(rounding, f"{where}: rounding", _RATES)
-    decimals = whole(digits, f"{where}: digits")
-    if decimals > 1000:
+    plain.choice(rounding, f"{where}: rounding", _RATES)
+    digits = plain.whole(content["digits"], f"{where}: digits")
+    if digits > 1000:
         raise InvalidInput(f"{where}: digits is above 1000")
-    unit = Fraction(1, 10**decimals)
-    below, above, low_open, high_open = _RATES[rounding]
-    return [(below * unit, above * unit, low_open, high_open)] * size
+    below, above, *is_open = _RATES[rounding]
+    return [(below / 10**digits, above / 10**digits, *is_open)] * size
 
 
 _READERS: dict[str, Callable[[object, str, Space], Statement]] = {

@@ -13,16 +13,14 @@ import numpy as np
 
 from cellbounds.certificates.verifying.certificate import Bound, Certificate, read_certificate
 from cellbounds.certificates.verifying.plain import IntArray, packed
-from cellbounds.certificates.verifying.proofs import (
-    Proofs,
-    Reprover,
-    laid_out,
+from cellbounds.certificates.verifying.proofs import Proofs, Reprover, laid_out, table_fault
+from cellbounds.certificates.verifying.space import Space
+from cellbounds.certificates.verifying.statements import (
+    Inequality,
+    Statement,
     sum_at_least,
     sum_at_most,
-    table_fault,
 )
-from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Inequality, Statement
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
@@ -100,16 +98,11 @@ class Verification:
             count = len(self.problems)
             verdict = f"NOT verified: {count} {'problem' if count == 1 else 'problems'}"
         elif self.unsettled:
-            verdict = (
-                "NOT verified: nothing wrong was found, but some claims could not be proved anew"
-            )
+            reason = "nothing wrong was found, but some claims could not be proved anew"
+            verdict = f"NOT verified: {reason}"
         rows = [[words, str(getattr(self, name))] for name, words in _COUNTS]
-        lines = [
-            verdict,
-            f"release {self.digest}",
-            "",
-            aligned(["what", "number"], rows, {"number"}),
-        ]
+        counts = aligned(["what", "number"], rows, {"number"})
+        lines = [verdict, f"release {self.digest}", "", counts]
         for title, texts in (("problems", self.problems), ("not proved anew", self.unsettled)):
             if texts:
                 lines += ["", f"{title}:", *(f"  {text}" for text in texts[:SHOWN])]
@@ -168,16 +161,7 @@ def verify_certificate(
     >>> cb.verify_certificate(certificate).ok
     False
     """
-    check = _Verifier(read_certificate(certificate))
-    try:
-        check.release()
-        check.rows()
-        check.witnesses()
-        check.bounds()
-        check.reprove(budget)
-    except Late:
-        check.leave("claims that were not come to", "the budget was spent")
-    return check.result()
+    return _Verifier(read_certificate(certificate)).verified(budget)
 
 
 def digest(space: Space, statements: Sequence[Statement]) -> str:
@@ -201,28 +185,36 @@ class _Verifier:
     def __init__(self, certificate: Certificate) -> None:
         self._certificate = certificate
         self._proofs = Proofs(certificate.space, certificate.statements)
-        self._problems: list[str] = []
+        self._digest = digest(certificate.space, certificate.statements)
+        same = self._digest == certificate.digest
+        self._problems = [] if same else ["the digest is not that of the statements"]
         self._unsettled: list[str] = []
         self._counts = {name: 0 for name, _ in _COUNTS} | {"cells": certificate.cells}
         # The first consistent witness, and what comes without a proof: a bound, or (True) that
         # its count is attained.
         self._known: IntArray | None = None
         self._told: list[tuple[Bound, bool]] = []
-        self._digest = digest(certificate.space, certificate.statements)
 
-    def release(self) -> None:
-        """Compare the digest with that of the statements."""
-        if self._digest != self._certificate.digest:
-            self._problems.append("the digest is not that of the statements")
+    def verified(self, budget: Budget) -> Verification:
+        """Everything that is found, as far as the budget goes."""
+        try:
+            self._rows()
+            self._witnesses()
+            self._bounds()
+            self._reprove(budget)
+        except Late:
+            self._leave("claims that were not come to", "the budget was spent")
+        problems, unsettled = tuple(self._problems), tuple(self._unsettled)
+        return Verification(self._digest, **self._counts, problems=problems, unsettled=unsettled)
 
-    def rows(self) -> None:
+    def _rows(self) -> None:
         """Check that rows can have no sums but those listed."""
         for place, shown in self._certificate.rows.items():
             fault = self._proofs.sums_fault(place, shown)
             if fault is not None:
                 self._problems.append(f"the sums of rows: {fault}")
 
-    def witnesses(self) -> None:
+    def _witnesses(self) -> None:
         """Check each witness against every statement, and what is said to be attained in it."""
         read = self._certificate
         behind = read.space.behind(read.over)
@@ -262,21 +254,20 @@ class _Verifier:
         else:
             self._wrong(bound, fault)
 
-    def bounds(self) -> None:
+    def _bounds(self) -> None:
         """Check each bound's proof, or keep it for re-proof."""
         for bound in self._certificate.bounds:
-            self._evidence(bound)
-            if bound.attained is not None and bound.witness is None:
+            proven, attained = bound.proven, bound.attained
+            # What is attained says nothing about there being no bound.
+            if proven is not None and self._certificate.exact and attained != proven:
+                self._wrong(bound, "the evidence is 'exact', but what is proven is not attained")
+            elif (
+                proven is not None and attained is not None and bound.sign * (attained - proven) < 0
+            ):
+                self._wrong(bound, "what is attained lies outside what is proven")
+            if attained is not None and bound.witness is None:
                 self._told.append((bound, True))
             self._proof(bound)
-
-    def _evidence(self, bound: Bound) -> None:
-        if bound.proven is None:
-            return  # what is attained says nothing about there being no bound
-        if self._certificate.exact and bound.attained != bound.proven:
-            self._wrong(bound, "the evidence is 'exact', but what is proven is not attained")
-        elif bound.attained is not None and bound.sign * (bound.attained - bound.proven) < 0:
-            self._wrong(bound, "what is attained lies outside what is proven")
 
     def _proof(self, bound: Bound) -> None:
         kind, proven = bound.proof.kind, bound.proven
@@ -296,18 +287,18 @@ class _Verifier:
                 fault = fault or "a ray proves nothing without a consistent witness to start from"
             self._count("rays", bound, fault)
         elif proven is None and self._certificate.exact:
-            self.leave(bound.words, "that there is no bound needs a ray")
+            self._leave(bound.words, "that there is no bound needs a ray")
         elif proven is None or trivial:
             self._counts["trivial"] += 1
         else:
             self._told.append((bound, False))
 
-    def leave(self, words: str, why: str) -> None:
+    def _leave(self, words: str, why: str) -> None:
         """Say what is left unsettled."""
         self._counts["not_reproved"] += 1
         self._unsettled.append(f"{words}: {why}")
 
-    def reprove(self, budget: Budget) -> None:
+    def _reprove(self, budget: Budget) -> None:
         """Settle the claims that come without a proof: by rows, else by CP-SAT."""
         effort = budget.share(most=REPROVING) if budget.left is None else budget
         open_claims = [
@@ -330,31 +321,19 @@ class _Verifier:
             if left > 0:
                 exists, why = solver.settle(*_sought(bound, attained), seconds=share)
             if exists is None:
-                self.leave(words, why)
+                self._leave(words, why)
             elif exists is attained:
                 self._counts["reproved"] += 1
             else:
                 self._problems.append(f"{words}: REFUTED by CP-SAT")
             budget.say(settled + done, len(self._told))
 
-    def result(self) -> Verification:
-        """Everything that was found."""
-        return Verification(
-            self._digest,
-            **self._counts,
-            problems=tuple(self._problems),
-            unsettled=tuple(self._unsettled),
-        )
-
 
 def _sought(bound: Bound, attained: bool) -> list[Inequality]:
     """What a table has to fulfil that attains a count, or that is outside a bound."""
     if attained:
         assert bound.attained is not None
-        return [
-            sum_at_least(bound.behind, bound.attained),
-            sum_at_most(bound.behind, bound.attained),
-        ]
+        return [make(bound.behind, bound.attained) for make in (sum_at_least, sum_at_most)]
     assert bound.proven is not None
     if bound.side == "lower":
         return [sum_at_most(bound.behind, bound.proven - 1)]

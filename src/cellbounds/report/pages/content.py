@@ -7,34 +7,113 @@ to know them. The internal part is everything that leans on the confidential cou
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from cellbounds import errors
 from cellbounds.data.domain import Domain, Label
 from cellbounds.disclosure.auditing import Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
-from cellbounds.errors import (
-    CellboundsError,
-    InconsistentRelease,
-    TooMuchWork,
-    Unsettled,
-    UnsupportedRelease,
-)
 from cellbounds.inference.chooser import ExactSums, exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
-from cellbounds.report.pages.wording import plain_label, plain_values, published, responses_of
-from cellbounds.results import UNBOUNDED, Attainable, Distribution
+from cellbounds.results import UNBOUNDED, Attainable, Distribution, ValueSet
+from cellbounds.results.answers import json_number
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
+from cellbounds.text import counted
 from cellbounds.utility.display import picked
 from cellbounds.utility.distances import as_floats, distance_of
 from cellbounds.utility.retained_utility import retained
+
+
+def plain_label(label: Label) -> Any:
+    """A label for JSON: texts, numbers and truth values as they are, everything else as text."""
+    return label if isinstance(label, str | int | float | None) else label_text(label)
+
+
+def label_text(label: Any) -> str:
+    """A label for people; combined ones part by part.
+
+    Examples
+    --------
+    >>> label_text("Alpha"), label_text((1, "b"))
+    ('Alpha', '1, b')
+    """
+    return labels_text(label) if isinstance(label, tuple) else str(label)
+
+
+def labels_text(labels: Iterable[Any]) -> str:
+    """The labels of a cell or a row for people."""
+    return ", ".join(map(label_text, labels))
+
+
+def plain_values(values: ValueSet) -> dict[str, Any]:
+    """Attainable counts: ends, number, and all of them as progressions ``[first, last, step]``."""
+    possible = values.possible
+    plain: dict[str, Any] = {
+        "lower": possible.smallest,
+        "upper": json_number(possible.largest),
+        "size": json_number(values.size) if values.settled else None,
+        "settled": values.settled,
+        "runs": values.to_list(),
+    }
+    if not values.settled:
+        plain["unknown"] = ValueSet(values.unknown).to_list()
+    return plain
+
+
+def read_values(plain: Mapping[str, Any]) -> ValueSet:
+    """The attainable counts behind :func:`plain_values`."""
+    return ValueSet(map(tuple, plain["runs"]), unknown=map(tuple, plain.get("unknown", ())))
+
+
+def published(release: Release) -> dict[str, Any]:
+    """The statements in the notation with their meaning, and the derived variables they name.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> said = published(cb.publish(cb.datasets.read("mp3"), "[mp3|gender]@2"))
+    >>> for statement in said["statements"]:
+    ...     print(statement["notation"], "-", statement["meaning"])
+    [mp3|gender]@2 - rates of mp3 among those who share gender; 2 decimals, rounded to the
+    nearest, halves up: a figure p stands for p - 0.005 <= rate < p + 0.005
+    N=50 - the number of people in the table
+    """
+    domain = release.domain
+    named = {name for statement in release.statements for name in statement.variables}
+    content: dict[str, Any] = {
+        "digest": release.digest,
+        "statements": [
+            {"notation": statement.notation, "meaning": statement.description(domain)}
+            for statement in release.statements
+        ],
+        "derived": [
+            {
+                "name": name,
+                "of": grouping.of,
+                "levels": [[plain_label(x), [*map(plain_label, of)]] for x, of in grouping.groups],
+            }
+            for name, grouping in domain.groupings.items()
+            if name in named
+        ],
+    }
+    if release.total.upper is None:
+        content["statements"].append({"notation": "no N", "meaning": "no upper limit of N is said"})
+    return content
+
+
+def responses_of(release: Release) -> tuple[str, ...]:
+    """The responses that all published rates share; none if they differ or there are no rates."""
+    shared = {statement.responses for statement in release.statements if statement.responses}
+    return shared.pop() if len(shared) == 1 else ()
+
 
 SLOW = 5.0
 """Seconds for the attainable counts; where they take longer, blame is left to whoever asks."""
@@ -94,33 +173,26 @@ USUAL_LIMITS = ReportLimits()
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     """The verdict with everything that breaks a rule or stayed open."""
     outcomes = [cell.outcome for cell in verdict.cells]
+    findings = (*verdict.broken, *verdict.open)
+    where = f"first {findings[0].where}: {findings[0].evidence}." if findings else ""
+    many = counted(len(verdict.broken or verdict.open or verdict.cells), "place")
+    reasons = {
+        Outcome.SAFE: f"No rule of the policy is broken; {many} looked at.",
+        Outcome.UNSAFE: f"A rule is broken for certain in {many}; {where}",
+        Outcome.UNDECIDED: (
+            f"No rule is broken for certain, but {many} could not be decided; {where}"
+        ),
+    }
     return {
         "outcome": verdict.outcome.value,
-        "said": _reason(verdict),
+        "said": reasons[verdict.outcome],
         "independent": verdict.independent,
         "knows": [known.notation for known in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
-        "findings": [_plain(finding) for finding in (*verdict.broken, *verdict.open)],
+        "findings": [_plain(finding) for finding in findings],
     }
-
-
-def _reason(verdict: Verdict) -> str:
-    """One sentence: why it is safe, unsafe or undecided."""
-    outcome = verdict.outcome
-    if outcome is Outcome.SAFE:
-        return f"No rule of the policy is broken; {_many(len(verdict.cells), 'place')} looked at."
-    first = (verdict.broken or verdict.open)[0]
-    where = f"first {first.where}: {first.evidence}."
-    if outcome is Outcome.UNSAFE:
-        return f"A rule is broken for certain in {_many(len(verdict.broken), 'place')}; {where}"
-    many = _many(len(verdict.open), "place")
-    return f"No rule is broken for certain, but {many} could not be decided; {where}"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
@@ -129,9 +201,9 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "rule": finding.rule,
         "outcome": finding.outcome.value,
         "variables": list(finding.variables),
-        "labels": [plain_label(label) for label in finding.labels],
+        "labels": [*map(plain_label, finding.labels)],
         "response": finding.response,
-        "respondent": finding.respondent and [plain_label(one) for one in finding.respondent],
+        "respondent": finding.respondent and [*map(plain_label, finding.respondent)],
         **picked(finding, "where", "evidence", "change"),
     }
     if finding.values is not None:
@@ -143,8 +215,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
 
 def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any]:
     """The statements that force each of the first broken findings; and what was left out."""
-    verdict = audit.verdict
-    broken = verdict.broken
+    broken = audit.verdict.broken
     if not broken:
         return {"said": "nothing is broken for certain", "findings": []}
     slow = audit.answer.seconds > SLOW or not _all_settled(audit)
@@ -161,13 +232,13 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
             break
         try:
             with stopped_late(budget):
-                statements = list(verdict.blame(finding))
-        except CellboundsError as problem:
+                statements = list(audit.verdict.blame(finding))
+        except errors.CellboundsError as problem:
             return {"said": f"not worked out: {problem}", "findings": blamed}
         blamed.append({"finding": place, "where": finding.where, "statements": statements})
     left = len(broken) - len(blamed)
-    rest = f"{_many(left, 'finding')} more not worked out" if left else ""
-    return {"said": words + (rest or "every broken finding is listed"), "findings": blamed}
+    words += f"{counted(left, 'finding')} more not worked out" if left else ""
+    return {"said": words or "every broken finding is listed", "findings": blamed}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,12 +251,7 @@ class CellPosteriors:
 
 
 def chances_of(
-    release: Release,
-    over: tuple[str, ...],
-    *,
-    seed: int | None,
-    budget: Budget,
-    limits: ReportLimits,
+    release: Release, over: tuple[str, ...], seed: int | None, budget: Budget, limits: ReportLimits
 ) -> CellPosteriors:
     """The posterior of the cells under a uniform prior over the consistent tables."""
     domain = release.domain
@@ -205,12 +271,27 @@ def chances_of(
 
     try:
         with stopped_late(budget):
-            chances = _posteriors(release, place, seed, budget, limits)
-    except InconsistentRelease:
+            one_conditional = gather(release).conditional is not None
+            effort = limits.row_effort if one_conditional else limits.effort
+            exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
+            if isinstance(exact, ExactSums):
+                words, sums = "exact: every consistent table is summed over", exact.weighted
+                at = _in_time(lambda labels: sums.distribution(place(labels)), budget)
+                return CellPosteriors(words, exact.name, at)
+            if exact.steps is None or seed is None:
+                hint = "" if exact.steps is None else " (a report with a seed estimates it)"
+                return CellPosteriors(f"not worked out: {exact.reason}{hint}")
+            share = budget.share(most=limits.draw_seconds)
+            drawn = posterior(
+                release, PRIOR, effort=effort, draws=limits.draws, rng=seed, budget=share
+            )
+    except errors.InconsistentRelease:
         raise
-    except CellboundsError as problem:
+    except errors.CellboundsError as problem:
         return CellPosteriors(f"not worked out: {problem}")
-    return chances if chances.at is None else replace(chances, at=_in_time(chances.at, budget))
+    words = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
+    at = _in_time(lambda labels: drawn.at(place(labels)), budget)
+    return CellPosteriors(words, drawn.method, at)
 
 
 def _in_time(
@@ -220,44 +301,11 @@ def _in_time(
 
     def distribution(labels: tuple[Label, ...]) -> Distribution:
         if budget.spent:
-            raise Unsettled("the budget is spent")
+            raise errors.Unsettled("the budget is spent")
         with stopped_late(budget):
             return at(labels)
 
     return distribution
-
-
-def _posteriors(
-    release: Release,
-    place: Callable[[tuple[Label, ...]], int],
-    seed: int | None,
-    budget: Budget,
-    limits: ReportLimits,
-) -> CellPosteriors:
-    one_conditional = gather(release).conditional is not None
-    effort = limits.row_effort if one_conditional else limits.effort
-    exact = exact_sums(release, belief_of(PRIOR).weights(release.domain), effort)
-    if isinstance(exact, ExactSums):
-        sums = exact.weighted
-        return CellPosteriors(
-            "exact: every consistent table is summed over",
-            exact.name,
-            lambda labels: sums.distribution(place(labels)),
-        )
-    if exact.steps is None:
-        return CellPosteriors(f"not worked out: {exact.reason}")
-    if seed is None:
-        return CellPosteriors(f"not worked out: {exact.reason} (a report with a seed estimates it)")
-    drawn = posterior(
-        release,
-        PRIOR,
-        effort=effort,
-        draws=limits.draws,
-        rng=seed,
-        budget=budget.share(most=limits.draw_seconds),
-    )
-    words = f"estimated from {limits.draws:,} tables, seed {seed}: {'; '.join(drawn.notes)}"
-    return CellPosteriors(words, drawn.method, lambda labels: drawn.at(place(labels)))
 
 
 def plotted(
@@ -278,12 +326,12 @@ def plotted(
         assert chances.at is not None  # said by the loop's condition
         try:
             distribution = chances.at(cell.labels)
-        except (TooMuchWork, Unsettled) as problem:
+        except (errors.TooMuchWork, errors.Unsettled) as problem:
             words = f"{words}; the others are not worked out: {problem}"
             break
         plots.append(
             {
-                "labels": [plain_label(label) for label in cell.labels],
+                "labels": [*map(plain_label, cell.labels)],
                 "mean": _rounded(distribution.mean),
                 "sd": _rounded(distribution.sd),
                 "interval95": list(distribution.interval("0.95")),
@@ -318,53 +366,56 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-OWNER = "judged by the owner of the table; the outcome depends on confidential counts"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PublicCells:
-    """Cells as everybody can work them out, without the owner's table; or why there are none."""
-
-    cells: tuple[CellRisk, ...]
-    method: str
-    evidence: str
-    said: str
-
-
-def _tells_nothing(verdict: Verdict) -> bool:
+def _is_public(verdict: Verdict | None) -> bool:
     """Whether a verdict may be shown to anybody: it rests on what everybody knows."""
-    return verdict.independent and not verdict.knows
+    return verdict is not None and verdict.independent and not verdict.knows
 
 
 def public_cells(
     source: Audit | Attainable, known: Release, budget: Budget, limits: ReportLimits
-) -> PublicCells:
-    """What everybody knows of each cell: `known` is the release with the structural zeros.
+) -> tuple[tuple[CellRisk, ...], dict[str, str]]:
+    """What everybody knows of each cell, and how: `known` is the release with structural zeros.
 
     A settled set is a fact of what it was found from, whoever found it and how. Where one is open,
     what is known of it leans on the table that the owner's search began with; and with private
-    knowledge it is no fact that everybody has. Then everything is worked out anew.
+    knowledge it is no fact that everybody has. Then everything is worked out anew, without the
+    owner's table; there are no cells if that would take too much.
     """
     if isinstance(source, Attainable):
+        answer = source
         cells = tuple(CellRisk(labels, values) for labels, values in source.items())
-        return _described(source, cells)
-    answer = source.answer
-    sets = [cell.values for cell in source.cells]
-    leans = source.start_used and not _all_settled(source)
-    if leans or answer.digest != known.digest:
-        again = budget.share(most=limits.again_seconds if budget.left is None else None)
-        try:
-            with stopped_late(budget):
-                answer = limits.attainable(known, over=answer.over, budget=again)
-                sets = [values for _, values in answer.items()]
-        except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-            return PublicCells((), "none", "none", f"not worked out: {problem}")
-    told = _tells_nothing(source.verdict)
-    cells = tuple(
-        replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
-        for cell, values in zip(source.cells, sets, strict=False)  # some may not be listed
-    )
-    return _described(answer, cells)
+    else:
+        answer = source.answer
+        sets = [cell.values for cell in source.cells]
+        leans = source.start_used and not _all_settled(source)
+        if leans or answer.digest != known.digest:
+            again = budget.share(most=limits.again_seconds if budget.left is None else None)
+            try:
+                with stopped_late(budget):
+                    answer = limits.attainable(known, over=answer.over, budget=again)
+                    sets = [values for _, values in answer.items()]
+            except (errors.TooMuchWork, errors.Unsettled, errors.UnsupportedRelease) as problem:
+                why = f"not worked out: {problem}"
+                return (), {"name": "none", "evidence": "none", "said": why}
+        told = _is_public(source.verdict)
+        cells = tuple(
+            replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
+            for cell, values in zip(source.cells, sets, strict=False)  # some may not be listed
+        )
+    open_cells = sum(not cell.values.settled for cell in cells)
+    words = "every attainable count of every cell is settled"
+    if not cells:
+        words = "no cell was worked out"
+    elif open_cells:
+        words = (
+            f"{open_cells} of {len(cells)} cells are not settled: what is attainable includes the "
+            "counts shown and perhaps more"
+        )
+    if 0 < len(cells) < answer.size:
+        words += f"; {counted(answer.size - len(cells), 'cell')} not listed: not worked out"
+    if any(cell.structural for cell in cells):
+        words += "; structural zeros are taken to be known to everybody"
+    return cells, {"name": answer.method, "evidence": answer.evidence.value, "said": words}
 
 
 def _all_settled(audit: Audit) -> bool:
@@ -372,50 +423,45 @@ def _all_settled(audit: Audit) -> bool:
     return listed and all(cell.values.settled for cell in audit.cells)
 
 
-def _described(answer: Attainable, cells: tuple[CellRisk, ...]) -> PublicCells:
-    open_ones = sum(not cell.values.settled for cell in cells)
-    words = "every attainable count of every cell is settled"
-    if not cells:
-        return PublicCells((), answer.method, answer.evidence.value, "no cell was worked out")
-    if open_ones:
-        words = (
-            f"{open_ones} of {len(cells)} cells are not settled: what is attainable includes the "
-            "counts shown and perhaps more"
-        )
-    if len(cells) < answer.size:
-        words += f"; {_many(answer.size - len(cells), 'cell')} not listed: not worked out"
-    if any(cell.structural for cell in cells):
-        words += "; structural zeros are taken to be known to everybody"
-    return PublicCells(cells, answer.method, answer.evidence.value, words)
-
-
 def public_part(
     release: Release,
     over: tuple[str, ...],
-    cells: PublicCells,
+    cells: Sequence[CellRisk],
     chances: CellPosteriors,
     verdict: Verdict | None,
     limits: ReportLimits,
 ) -> dict[str, Any]:
-    """Everything but where the report comes from.
+    """Everything but how it was worked out and where the report comes from.
 
-    The verdict is told if it was made without the counts and without private knowledge.
+    The verdict is told if it was made without the counts and without private knowledge. Posteriors
+    are those of the cells with the fewest attainable counts: a choice without the counts.
     """
     domain = release.domain.project(over)
-    told = verdict is not None and _tells_nothing(verdict)
-    words = OWNER if verdict is not None else "nobody judged: this is what anybody can work out"
-    untold: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
+    words = "nobody judged: this is what anybody can work out"
+    if verdict is not None:
+        words = "judged by the owner of the table; the outcome depends on confidential counts"
+    told: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
+    if verdict is not None and _is_public(verdict):
+        told = plain_verdict(verdict)
+    marks = [mark_of(cell) for cell in cells]
+    several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
+    chosen = "the cells with the fewest attainable counts, but more than one"
     return {
-        "verdict": plain_verdict(verdict) if verdict is not None and told else untold,
+        "verdict": told,
         "published": published(release),
         "policy": None if verdict is None else verdict.policy.to_dict(),
         "over": list(over),
-        "variables": [[name, [plain_label(x) for x in domain.levels(name)]] for name in over],
+        "variables": [[name, [*map(plain_label, domain.levels(name))]] for name in over],
         "columns": list(columns_of(domain, responses_of(release))),
-        "cells": [plain_cell(cell, judged=told) for cell in cells.cells],
-        "summary": _summary(cells.cells),
-        "posteriors": _few_counts(cells.cells, chances, limits),
-        "method": {"name": cells.method, "evidence": cells.evidence, "said": cells.said},
+        "cells": [plain_cell(cell, judged=_is_public(verdict)) for cell in cells],
+        "summary": {
+            "cells": len(cells),
+            "exact": marks.count("exact"),
+            "narrow": marks.count("narrow"),
+            "known_empty": marks.count("structural zero") + marks.count("empty row"),
+            "unsettled": sum(not cell.values.settled for cell in cells),
+        },
+        "posteriors": plotted(chances, sorted(several, key=_size), chosen, limits),
     }
 
 
@@ -438,19 +484,17 @@ def columns_of(domain: Domain, responses: Sequence[str]) -> tuple[str, ...]:
     names = domain.names
     if len(names) == 1:
         return ()
+
+    def cells(names: Sequence[str]) -> int:
+        return math.prod(len(domain.levels(name)) for name in names)
+
     columns = [name for name in names if name in responses]
-    if not columns or len(columns) == len(names) or _product(domain, columns) > 2 * WIDEST:
+    if not columns or len(columns) == len(names) or cells(columns) > 2 * WIDEST:
         columns = [names[-1]]
     rest = [name for name in names if name not in columns]
-    while len(rest) > 1 and _product(domain, rest) > TALL:
-        if _product(domain, [*columns, rest[-1]]) > WIDEST:
-            break
+    while len(rest) > 1 and cells(rest) > TALL and cells([*columns, rest[-1]]) <= WIDEST:
         columns.insert(0, rest.pop())
     return tuple(columns)
-
-
-def _product(domain: Domain, names: Sequence[str]) -> int:
-    return math.prod(len(domain.levels(name)) for name in names)
 
 
 MARKS = {Outcome.UNSAFE: "broken", Outcome.UNDECIDED: "open"}
@@ -459,7 +503,7 @@ MARKS = {Outcome.UNSAFE: "broken", Outcome.UNDECIDED: "open"}
 def plain_cell(cell: CellRisk, *, judged: bool) -> dict[str, Any]:
     """One cell without its count; with what the rules say of it if it was judged."""
     values = {
-        "labels": [plain_label(label) for label in cell.labels],
+        "labels": [*map(plain_label, cell.labels)],
         **plain_values(cell.values),
         "mark": mark_of(cell),
     }
@@ -472,69 +516,21 @@ def mark_of(cell: CellRisk) -> str:
     """A word for what the attainable counts give away."""
     if cell.structural or cell.empty_row:
         return "structural zero" if cell.structural else "empty row"
-    if cell.disclosed:
-        return "exact"
-    if cell.narrow:
-        return "narrow"
+    if cell.disclosed or cell.narrow:
+        return "exact" if cell.disclosed else "narrow"
     return "" if cell.values.settled else "not settled"
-
-
-def _summary(cells: tuple[CellRisk, ...]) -> dict[str, int]:
-    marks = [mark_of(cell) for cell in cells]
-    return {
-        "cells": len(cells),
-        "exact": marks.count("exact"),
-        "narrow": marks.count("narrow"),
-        "known_empty": marks.count("structural zero") + marks.count("empty row"),
-        "unsettled": sum(not cell.values.settled for cell in cells),
-    }
-
-
-def _few_counts(
-    cells: Sequence[CellRisk], chances: CellPosteriors, limits: ReportLimits
-) -> dict[str, Any]:
-    """Posteriors of the cells with the fewest attainable counts: a choice without the counts."""
-    several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
-    chosen = "the cells with the fewest attainable counts, but more than one"
-    return plotted(chances, sorted(several, key=_size), chosen, limits)
 
 
 WARNING = "this part holds confidential counts and what follows from them: keep it to yourself"
 
 
 def internal_part(
-    audit: Audit,
-    chances: CellPosteriors,
-    *,
-    seed: int | None,
-    source: str | None,
-    made: str | None,
-    budget: Budget,
-    limits: ReportLimits,
+    audit: Audit, chances: CellPosteriors, budget: Budget, limits: ReportLimits
 ) -> dict[str, Any]:
-    """Verdict, findings, counts, blame, posteriors of the cells at risk, utility, the input."""
-    verdict = audit.verdict
-    part: dict[str, Any] = {
-        "warning": WARNING,
-        "verdict": plain_verdict(verdict),
-        "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
-        "blame": _blamed(audit, budget, limits),
-        "posteriors": _at_risk(audit, chances, limits),
-        "utility": _utility(audit, chances, budget, limits),
-        "input": {"digest": audit.table.digest, "source": source, "seed": seed},
-        "method": {"name": audit.answer.method, "evidence": audit.answer.evidence.value},
-    }
-    if made is not None:
-        part["clock"] = {
-            "made": made,
-            "attainable_seconds": round(audit.answer.seconds, 3),
-            "judging_seconds": round(verdict.seconds, 3),
-        }
-    return part
+    """Verdict, findings, counts, blame, utility; posteriors of the cells at risk.
 
-
-def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dict[str, Any]:
-    """The cells that break a rule or may; then those with few attainable counts."""
+    Those are the cells that break a rule or may; then those with few attainable counts.
+    """
     risky = [
         cell
         for cell in audit.cells
@@ -546,7 +542,14 @@ def _at_risk(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> dic
         "the cells that break a rule or may, and the narrow ones; a cell with a single attainable "
         "count needs no plot"
     )
-    return plotted(chances, risky, chosen, limits, counts=True)
+    return {
+        "warning": WARNING,
+        "verdict": plain_verdict(audit.verdict),
+        "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
+        "blame": _blamed(audit, budget, limits),
+        "posteriors": plotted(chances, risky, chosen, limits, counts=True),
+        "utility": _utility(audit, chances, budget, limits),
+    }
 
 
 def _size(cell: CellRisk) -> Any:
@@ -561,7 +564,7 @@ def _utility(
     try:
         with stopped_late(budget):
             own = retained(audit.table, audit.release).to_dict()
-    except CellboundsError as problem:
+    except errors.CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {
         "said": (
@@ -583,7 +586,7 @@ def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> f
         return None
     try:
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
-    except (TooMuchWork, Unsettled):
+    except (errors.TooMuchWork, errors.Unsettled):
         return None
     true = as_floats(audit.table.margin(audit.answer.over)).ravel()
-    return float(f"{distance_of(true, means):.6g}")
+    return _rounded(distance_of(true, means))

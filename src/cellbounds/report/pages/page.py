@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,15 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.report.pages.content import ReportLimits
-from cellbounds.report.pages.wording import (
-    interval_text,
-    label_text,
-    labels_text,
-    read_values,
-    values_text,
-)
+from cellbounds.report.pages.content import ReportLimits, label_text, labels_text, read_values
+from cellbounds.results import Unbounded, ValueSet
 from cellbounds.text import counted
+
+RUNS = 8
+"""Runs of attainable counts that a page names for a cell; the other formats have them all."""
 
 GROUP = 24
 """Rows under one heading; tables with no more rows than this have none."""
@@ -69,63 +66,45 @@ def laid_out(variables: Sequence[tuple[str, Sequence[Any]]], columns: Sequence[s
     >>> cell_map.groups[0][1][1]
     MapRow(heads=(HeaderCell(text='B', span=1),), places=(3, 4, 5))
     """
-    levels = {name: [label_text(label) for label in labels] for name, labels in variables}
-    rest = [name for name in levels if name not in columns]
-    inner = _inner(levels, rest)
-    outer = rest[: len(rest) - len(inner)]
+    levels = {name: [*map(label_text, labels)] for name, labels in variables}
+    sizes = {name: len(labels) for name, labels in levels.items()}
+    outer = [name for name in levels if name not in columns]
+    inner = [outer.pop()]
+    rows = sizes[inner[0]]
+    # As many row variables as give a group of bearable length.
+    while outer and rows * sizes[outer[-1]] <= GROUP:
+        rows *= sizes[outer[-1]]
+        inner.insert(0, outer.pop())
     # The numbers of the cells, turned so that headings come first and columns last.
     order = [list(levels).index(name) for name in (*outer, *inner, *columns)]
-    shape = [len(labels) for labels in levels.values()]
-    cells = np.arange(math.prod(shape)).reshape(shape).transpose(order)
-    rows = math.prod(len(levels[name]) for name in inner)
-    width = math.prod(len(levels[name]) for name in columns)
-    headings = itertools.product(*(levels[name] for name in outer))
-    groups = [
-        (
-            "; ".join(f"{name}: {label}" for name, label in zip(outer, heading, strict=True)),
-            tuple(_lines([levels[name] for name in inner], block)),
-        )
-        for heading, block in zip(headings, cells.reshape(-1, rows, width).tolist(), strict=True)
+    cells = np.arange(math.prod(sizes.values())).reshape([*sizes.values()]).transpose(order)
+    width = math.prod(sizes[name] for name in columns)
+    headers = _headers([levels[name] for name in inner])
+    begun = [
+        tuple(heads[row // heads[0].span] for heads in headers if row % heads[0].span == 0)
+        for row in range(rows)
     ]
-    return CellMap(tuple(inner), tuple(_tops(levels, columns)), tuple(groups))
+    groups = []
+    headings = itertools.product(*(levels[name] for name in outer))
+    for heading, block in zip(headings, cells.reshape(-1, rows, width).tolist(), strict=True):
+        title = "; ".join(f"{name}: {label}" for name, label in zip(outer, heading, strict=True))
+        lines = zip(begun, map(tuple, block), strict=True)
+        groups.append((title, tuple(itertools.starmap(MapRow, lines))))
+    tops = zip(columns, _headers([levels[name] for name in columns]), strict=True)
+    return CellMap(tuple(inner), tuple(tops), tuple(groups))
 
 
-def _inner(levels: Mapping[str, Sequence[str]], rest: Sequence[str]) -> list[str]:
-    """The last row variables: as many as give a group of bearable length, but one at least."""
-    rows = 1
-    inner: list[str] = []
-    for name in reversed(rest):
-        rows *= len(levels[name])
-        if inner and rows > GROUP:
-            break
-        inner.insert(0, name)
-    return inner
-
-
-def _tops(
-    levels: Mapping[str, Sequence[str]], columns: Sequence[str]
-) -> Iterator[tuple[str, tuple[HeaderCell, ...]]]:
-    """The lines of column headers; a header stands over all columns that share it."""
-    repeats = 1
-    for place, name in enumerate(columns):
-        width = math.prod(len(levels[later]) for later in columns[place + 1 :])
-        yield name, tuple(HeaderCell(text, width) for text in levels[name]) * repeats
-        repeats *= len(levels[name])
-
-
-def _lines(levels: Sequence[Sequence[str]], block: Sequence[Sequence[int]]) -> Iterator[MapRow]:
-    """The rows of a group; a header stands over all rows that share it."""
-    spans = [math.prod(map(len, levels[place + 1 :])) for place in range(len(levels))]
-    for number, (labels, places) in enumerate(zip(itertools.product(*levels), block, strict=True)):
-        heads = zip(labels, spans, strict=True)
-        begun = tuple(HeaderCell(label, span) for label, span in heads if number % span == 0)
-        yield MapRow(begun, tuple(places))
+def _headers(levels: Sequence[Sequence[str]]) -> list[tuple[HeaderCell, ...]]:
+    """The headers of each variable; one stands over all columns or rows that share it."""
+    sizes = [*map(len, levels)]
+    return [
+        tuple(HeaderCell(label, math.prod(sizes[place + 1 :])) for label in labels)
+        * math.prod(sizes[:place])
+        for place, labels in enumerate(levels)
+    ]
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-
-TITLED = 6
-"""Statements that the title names."""
 
 SIGNS = {
     "broken": ("×", "breaks a rule"),
@@ -160,12 +139,15 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
     cells = (internal or public)["cells"]
     whole = len(cells) == math.prod(len(levels) for _, levels in public["variables"])
     is_map = whole and len(cells) <= limits.mapped
-    shown = _chosen(cells, None if is_map else limits.listed)
+    if not is_map:  # those at most risk, the worst first
+        ranks = {mark: rank for rank, mark in enumerate(RISKS)}
+        order = sorted(cells, key=lambda cell: (ranks[cell["mark"]], cell["size"] or math.inf))
+        cells = order[: limits.listed]
+    shown = [shown_cell(cell) for cell in cells]
     verdict = (internal or public)["verdict"]
     word, sign = OUTCOMES[verdict["outcome"]]
     if public["policy"] is None:
         word = "NOT JUDGED"
-    title = _title([statement["notation"] for statement in public["published"]["statements"]])
     return rendered(
         "report.html.j2",
         ["report.css"],
@@ -176,12 +158,9 @@ def page(content: Mapping[str, Any], limits: ReportLimits) -> str:
         word=word,
         sign=sign,
         tone=verdict["outcome"] or "untold",
-        title=title,
-        question=f"May {title} be published?" if internal else f"What {title} gives away",
-        steps=_next_steps(verdict) if internal else [],
-        findings=_findings(verdict, internal),
+        findings=_findings(verdict, internal["blame"]["findings"] if internal else ()),
         layout=laid_out(public["variables"], public["columns"]) if is_map else None,
-        names=json.dumps([[n, [label_text(x) for x in xs]] for n, xs in public["variables"]]),
+        names=json.dumps([[name, [*map(label_text, of)]] for name, of in public["variables"]]),
         shown=shown,
         marks={cell["mark"] for cell in shown},
         most=limits.findings,
@@ -232,65 +211,19 @@ def _templates() -> Any:
     return environment
 
 
-def _title(statements: Sequence[str]) -> str:
-    left = len(statements) - TITLED
-    return ", ".join(statements[:TITLED]) + (f" and {left} more" if left > 0 else "")
-
-
-SUGGEST = (
-    "`cellbounds suggest`, given the same table and release, lists safe releases near this one"
-)
-
-CHANGES = 5
-"""Ways to change what was found that are named."""
-
-
-def _findings(
-    verdict: Mapping[str, Any], internal: Mapping[str, Any] | None
-) -> list[dict[str, Any]]:
+def _findings(verdict: Mapping[str, Any], blamed: Sequence[Any]) -> list[dict[str, Any]]:
     """What breaks a rule, then what may, the fewest attainable counts first; what reveals it."""
-    blamed = [] if internal is None else internal["blame"]["findings"]
-    revealing = {one["finding"]: one["statements"] for one in blamed}
+    revealing = {blame["finding"]: blame["statements"] for blame in blamed}
     findings = [
         {**finding, "revealed_by": revealing.get(place, [])}
         for place, finding in enumerate(verdict.get("findings", ()))
     ]
-    return sorted(
-        findings, key=lambda one: (one["outcome"] != "unsafe", one.get("size") or math.inf)
-    )
-
-
-def _next_steps(verdict: Mapping[str, Any]) -> list[str]:
-    """What the owner does now, in sentences."""
-    if verdict["outcome"] == "safe":
-        return [
-            "it may be published under this policy, if nothing else about this table is out",
-            "if something is, or will be: `cellbounds ledger` judges releases together",
-            "keep this page to yourself; `--public` writes one to hand on",
-        ]
-    first = "do not publish it as it is"
-    if verdict["outcome"] == "undecided":
-        first = "take it for unsafe until it is decided: more time (`--seconds`) may settle it"
-    changes = dict.fromkeys(one["change"] for one in verdict["findings"] if one["change"])
-    ways = [f"what would change it: {change}" for change in [*changes][:CHANGES]]
-    more = counted(len(changes) - CHANGES, "more way")
-    ways += [f"{more}: the JSON and Excel forms of this report have them all"] * (
-        len(changes) > CHANGES
-    )
-    return [first, SUGGEST, *ways]
+    findings.sort(key=lambda made: (made["outcome"] != "unsafe", made.get("size") or math.inf))
+    return findings
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
-
-
-def _chosen(cells: Sequence[Mapping[str, Any]], most: int | None) -> list[dict[str, Any]]:
-    """All cells in order for a map; else those at most risk, the worst first."""
-    if most is not None:
-        ranks = {mark: rank for rank, mark in enumerate(RISKS)}
-        order = sorted(cells, key=lambda cell: (ranks[cell["mark"]], cell["size"] or math.inf))
-        cells = order[:most]
-    return [shown_cell(cell) for cell in cells]
 
 
 def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,14 +232,43 @@ def shown_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
     details = [values_text(read_values(cell))]
     if mark not in ("", "exact", "narrow", "not settled"):
         details.append(SIGNS[mark][1])
-    shown = {
+    counts = {"count": str(cell["count"])} if "count" in cell else {}
+    return {
         "labels": cell["labels"],
         "tone": TONES.get(mark, ""),
         "mark": mark,
         "interval": interval_text(cell),
+        "details": "; ".join([*(f"count {count}" for count in counts.values()), *details]),
+        **counts,
     }
-    if "count" in cell:
-        shown["count"] = str(cell["count"])
-        details.insert(0, f"count {cell['count']}")
-    shown["details"] = "; ".join(details)
-    return shown
+
+
+def interval_text(plain: Mapping[str, Any]) -> str:
+    """The smallest and the largest count of a cell, as a page shows them.
+
+    Examples
+    --------
+    >>> [interval_text({"lower": 3, "upper": upper}) for upper in (3, 27, None)]
+    ['3', '3–27', '3+']
+    """
+    lower, upper = plain["lower"], plain["upper"]
+    if upper is None:
+        return f"{lower}+"
+    return str(lower) if lower == upper else f"{lower}–{upper}"
+
+
+def values_text(values: ValueSet) -> str:
+    """The attainable counts in one short sentence.
+
+    Examples
+    --------
+    >>> values_text(ValueSet([(3, 9, 3)])), values_text(ValueSet([(4, None, 1)]))
+    ('3 attainable counts: 3, 6, 9', 'endlessly many attainable counts: 4-')
+    """
+    if not values.settled:
+        return f"not settled: {values.text(RUNS)}"
+    size = values.size
+    if size == 1:
+        return f"only {values.smallest} is attainable"
+    many = "endlessly many" if isinstance(size, Unbounded) else f"{size:,}"
+    return f"{many} attainable counts: {values.text(RUNS)}"
