@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
 from cellbounds.inference.importance.importance_sampling import (
+    Estimate,
+    ImportanceDraws,
     estimate_count,
     importance_draws,
     make_proposal,

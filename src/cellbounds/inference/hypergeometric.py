@@ -16,7 +16,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
-from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.protocol import DEFAULT_EFFORT
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.model.structure import Facts, Leaf, Tree
 from cellbounds.results.distribution import Distribution
@@ -30,8 +30,11 @@ LARGEST = 10**9
 
 def matched_tables(
     facts: Facts, weights: Weights, effort: float = DEFAULT_EFFORT
-) -> Hypergeometric | Refusal:
+) -> Hypergeometric | None:
     """The hypergeometric law over the tables of a release, if it has this shape.
+
+    That is exact margins that make a decomposable model of all cells, equal and positive cell
+    probabilities and no other prior; and cells that can be gone through within the effort.
 
     Raises
     ------
@@ -39,25 +42,18 @@ def matched_tables(
         If two margins disagree.
     """
     release = facts.release
-    if any(shape is not None for shape, _ in weights.kinds) or len(set(weights.kinds)) > 1:
-        return Refusal("matching needs equal cell probabilities and no other prior")
-    if not weights.kinds or weights.kinds[0][1] == 0:
-        return Refusal("matching needs cells with a positive probability")
-    exact = all(
-        statement.fixed_counts(release.domain) is not None for statement in release.statements
-    )
+    shape, factor = next(iter(weights.kinds), (None, 0))
+    if shape is not None or factor == 0 or len(set(weights.kinds)) > 1:
+        return None
+    if any(statement.fixed_counts(release.domain) is None for statement in release.statements):
+        return None
     tree = facts.tree
-    if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
-        return Refusal("matching needs exact margins that make a decomposable model of all cells")
-    factor = weights.kinds[0][1]
+    if tree.variables != frozenset(release.domain.names) or not _known(tree):
+        return None
     steps = _perfect_order(release, tree)
     work, longest = _cost(release.domain, steps)
     if longest > MOST_WEIGHTS or work > effort:
-        return Refusal(
-            f"matching gives some cell about {longest:.1e} counts in {work:.1e} steps; the limits "
-            f"are {MOST_WEIGHTS:.0e} counts and {effort:.1e} steps",
-            work,
-        )
+        return None
     return Hypergeometric(release.domain, steps, float(factor))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.enumeration import WeightedList, adding_to, odometer
-from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
+from cellbounds.inference.protocol import Fibre, WeightedFibre
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
@@ -33,7 +33,7 @@ MOST_LISTED = 200_000
 STEPS = 200
 """Elementary steps that one weight of a part costs, made in many digits."""
 
-Direct = Callable[[], Fibre | Refusal]
+Direct = Callable[[], Fibre]
 """The same tables without summing first: for what sums do not tell."""
 
 
@@ -193,10 +193,10 @@ class SummedFibre:
         TooMuchWork
             If that cannot be done either: the refusal, with the reason put in.
         """
-        fibre = self._direct()
-        if isinstance(fibre, Refusal):
-            raise TooMuchWork(refusal.format(fibre.reason))
-        return fibre
+        try:
+            return self._direct()
+        except TooMuchWork as problem:
+            raise TooMuchWork(refusal.format(problem)) from None
 
     def count(self) -> int:
         """How many there are.

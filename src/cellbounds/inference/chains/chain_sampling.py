@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.conditional_moves import conditional_moves
 from cellbounds.inference.chains.lattice_moves import lattice_moves, markov_basis
 from cellbounds.inference.chains.metropolis import run_chain
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.chooser import exact_fibre
-from cellbounds.inference.protocol import Refusal, answer_head
+from cellbounds.inference.protocol import answer_head, checked_whole
 from cellbounds.model.priors import Belief, Weights
 from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
@@ -118,8 +118,7 @@ def chain_draws(
     **options: Any,
 ) -> Draws:
     """Run chains until they have drawn `size` tables together; options as for `run_chain`."""
-    if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
-        raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
+    checked_whole("chains", chains)
     options |= {"moves": _moves(release, moves), "chains": chains, "draws": -(-size // chains)}
     drawn = run_chain(release, weights, **options)
     used, connected = drawn.moves.name, _connectivity(release, weights, drawn.moves)
@@ -176,11 +175,9 @@ def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectiv
         return known
     most = min(CHECKED_TABLES, CHECKED_PAIRS // max(len(moves), 1))
     try:
-        fibre = exact_fibre(release, CHECKED_EFFORT)
-        if isinstance(fibre, Refusal):
-            return known
-        tables = np.array(list(itertools.islice(fibre.listed(), most + 1)))
-    except TooMuchWork:
+        listed = exact_fibre(release, CHECKED_EFFORT).listed()
+        tables = np.array(list(itertools.islice(listed, most + 1)))
+    except (TooMuchWork, UnsupportedRelease):
         return known
     if not 0 < len(tables) <= most:
         return known

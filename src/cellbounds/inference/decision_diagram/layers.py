@@ -1,6 +1,9 @@
 """Layers of a decision diagram: the numbers that the compiled parts need to place cells in turn.
 
-A node is known by the partial sums of the open sums, written as digits of one key.
+A node is known by the partial sums of the open sums, written as digits of one key. After some of
+its cells a sum is known in part: s. What matters of s is which totals of the other cells would
+still do. If no total can fall short any more and none can be too large, all such s are the same,
+and are written as one. Values of s that cannot be completed are left out.
 
 The last cell of an equation has no choice. Placed together with the cell before it, it costs no
 layer of its own, and the nodes in between, often the most of all, are never made.
@@ -13,18 +16,78 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.linear_constraints import (
-    LinearSum,
-    PartialSums,
-    partial_sums,
-)
+from cellbounds.inference.decision_diagram.components import LinearSum
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-
-BITS = 62
-"""Numbers of ways are written in words of so many bits."""
 
 MOST_LISTED = 50_000_000
 """Partial sums of listed values, over all layers, that may be written down."""
+
+
+class PartialSums(NamedTuple):
+    """One sum after 0, 1, ... of its cells, in the order in which they are placed.
+
+    Attributes
+    ----------
+    places
+        When its cells are placed, ascending.
+    factors
+        Their factors.
+    low, high
+        Partial sums that can be reached and completed; a stage with low > high has none.
+    same, more
+        Partial sums from ``low + same`` to ``low + same + more`` are all alike.
+    rest_least, rest_most
+        The least and the most that the cells not placed yet give.
+    """
+
+    places: IntArray
+    factors: IntArray
+    low: IntArray
+    high: IntArray
+    same: IntArray
+    more: IntArray
+    rest_least: IntArray
+    rest_most: IntArray
+
+    @property
+    def width(self) -> IntArray:
+        """How many partial sums are told apart."""
+        return np.asarray(self.high - self.low + 1 - self.more)
+
+    @property
+    def limits(self) -> tuple[IntArray, ...]:
+        """Low, high, same and more."""
+        return self.low, self.high, self.same, self.more
+
+    def allowed(self, stage: int, values: frozenset[int]) -> BoolArray:
+        """Which partial sums leave one of the listed values within reach of the other cells."""
+        partial = np.arange(int(self.low[stage]), int(self.high[stage]) + 1)
+        listed = np.array(sorted(values), dtype=np.int64)
+        after = np.searchsorted(listed, partial + self.rest_least[stage])
+        nearest = listed[np.minimum(after, len(listed) - 1)]
+        return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
+
+
+def partial_sums(total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray) -> PartialSums:
+    """The stages of a sum whose cells are placed in the order of `rank`."""
+    order = np.argsort(rank[total.cells], kind="stable")
+    factors, cells = total.factors[order], total.cells[order]
+    places = rank[cells]
+    first, second = factors * lower[cells], factors * upper[cells]
+    least = np.concatenate([[0], np.cumsum(np.minimum(first, second))])
+    most = np.concatenate([[0], np.cumsum(np.maximum(first, second))])
+    rest_least, rest_most = least[-1] - least, most[-1] - most
+    # Where there is no limit, the number that stands for none is further than any sum.
+    low = np.maximum(least, total.lower - rest_most)
+    high = np.minimum(most, total.upper - rest_least)
+    safe_low = np.maximum(low, total.lower - rest_least)
+    safe_high = np.minimum(high, total.upper - rest_most)
+    alike = safe_low <= safe_high
+    if total.values is not None:
+        alike[:-1] = False
+    same = np.where(alike, safe_low - low, 0)
+    more = np.where(alike, safe_high - safe_low, 0)
+    return PartialSums(places, factors, low, high, same, more, rest_least, rest_most)
 
 
 class DiagramLayer(NamedTuple):
@@ -56,6 +119,17 @@ class DiagramLayer(NamedTuple):
     sizes: IntArray
     goals: IntArray
     numbers: IntArray
+
+    @classmethod
+    def empty(cls, transition: Transition, nodes: int) -> DiagramLayer:
+        """A layer of so many nodes to be filled in."""
+        others = transition.others
+        lowers = np.append(transition.lower, others.lower)
+        spans = np.append(transition.upper, others.upper) - lowers + 1
+        firsts = np.zeros((nodes, len(lowers)), np.int32)
+        sizes, goals, numbers = (np.zeros(size, np.int32) for size in (nodes, nodes, 0))
+        slopes, step = np.append(1, others.slope), int(transition.moving > 0)
+        return cls(lowers, spans, slopes, step, firsts, sizes, goals, numbers)
 
     @property
     def nbytes(self) -> int:
@@ -117,6 +191,11 @@ class LineTable(NamedTuple):
     keys: IntArray
     least: IntArray
     most: IntArray
+
+    @classmethod
+    def empty(cls, size: int, words: int) -> LineTable:
+        """Room for so many lines."""
+        return cls(np.empty((size, words), np.int64), *np.empty((2, size), np.int32))
 
 
 class CompletingCells(NamedTuple):

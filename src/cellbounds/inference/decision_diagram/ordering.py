@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.linear_constraints import LinearSum, partial_sums
+from cellbounds.inference.decision_diagram.components import LinearSum
+from cellbounds.inference.decision_diagram.layers import partial_sums
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from cellbounds.inference.importance.propagation_kernel import VariableBounds
-from cellbounds.inference.importance.sampling_plan import SamplingPlan
+from cellbounds.inference.importance.sampling_plan import SamplingPlan, VariableBounds
 from cellbounds.model.linear_programs import independent_rows
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
@@ -150,15 +149,17 @@ class Workspace(NamedTuple):
     matrix: FloatArray
 
 
-@compiled
-def workspace(centre: Centre) -> Any:
+def workspace(centre: Centre) -> Workspace:
     """Working arrays for a centre."""
     unknowns, rows = len(centre.low), len(centre.right) if centre.used else 0
     return Workspace(
-        np.zeros(unknowns, dtype=np.bool_), centre.means.copy(), np.zeros(unknowns),
-        np.zeros(unknowns), np.zeros(unknowns), np.zeros(len(centre.right), dtype=np.int64),
-        np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros((rows, rows)),
-    )  # fmt: skip
+        np.zeros(unknowns, dtype=np.bool_),
+        centre.means.copy(),
+        *np.zeros((3, unknowns)),
+        np.zeros(len(centre.right), dtype=np.int64),
+        *np.zeros((3, rows)),
+        np.zeros((rows, rows)),
+    )
 
 
 @compiled

@@ -8,26 +8,23 @@ sum come from those of its parts.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from cellbounds.inference.protocol import check_room, check_work
 from cellbounds.inference.rows.polynomials import ROUNDINGS, product, product_steps
+from cellbounds.inference.rows.row_choices import best_pairs
 from cellbounds.inference.rows.row_types import PartRange, RowType
+from cellbounds.inference.rows.sum_kernel import CHAIN, RowVectors
 from cellbounds.model.priors import DIGITS, MOST_WEIGHTS, Kind, Weights
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
-
-CHAIN = 26
-"""Roundings of a sum of products, what is too faint to be added included."""
+from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.scaled_floats import ScaledFloats, normalised, rounded
 
 SUBSETS = 1 << 10
 """Sets of columns up to which all are gone through, for all row sums at once."""
@@ -123,8 +120,6 @@ class SummedCell:
         return product(left, right)
 
     def _largest(self, left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
-        from cellbounds.inference.rows.choice_kernel import best_pairs
-
         size = len(left.mantissa)
         check_work(size**2 / 2, self.effort, "splitting a cell in the most likely way")
         return ScaledFloats(*best_pairs(np.arange(size), left, right))
@@ -231,96 +226,6 @@ def _fillings(columns: int, most: int) -> list[int]:
     for n in range(1, most + 1):
         ways.append(ways[-1] * (n + columns - 1) // n)
     return ways
-
-
-class RowVectors(NamedTuple):
-    """A row laid out for the compiled sums: ranges of cells for each sum, weights by column.
-
-    `lower` and `upper` have one line for each sum. The weights of column j, for the counts from
-    0, begin at ``starts[j]``. `span` is the number of sums that some columns can make, at most.
-    """
-
-    sums: IntArray
-    lower: IntArray
-    upper: IntArray
-    starts: IntArray
-    weights: ScaledFloats
-    span: int
-    steps: float
-
-    @classmethod
-    def of(
-        cls, row_type: RowType, sequences: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
-    ) -> RowVectors:
-        """Lay a row out; ranges have the columns first."""
-        pieces = []
-        for column, sequence in enumerate(sequences):
-            mask = row_type.mask(column, len(sequence.mantissa) - 1)
-            pieces.append(sequence if mask is None else sequence.where(mask))
-        spans = _spans(row_type.sums, lower, upper)
-        widths = upper - lower + 1
-        return cls(
-            row_type.sums,
-            np.ascontiguousarray(lower.T),
-            np.ascontiguousarray(upper.T),
-            np.cumsum([0, *(len(piece.mantissa) for piece in pieces)]),
-            ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True))),
-            int(spans.max(initial=1)),
-            float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
-        )
-
-    def totals(self, *, largest: bool = False) -> ScaledFloats:
-        """The sum (or the largest) of the weights of all vectors, for each row sum."""
-        from cellbounds.inference.rows.sum_kernel import totals
-
-        return ScaledFloats(*totals(self, largest))
-
-    def masses(self, outer: ScaledFloats, chosen: IntArray) -> list[ScaledFloats]:
-        """For each column the weights of all vectors by its count; `outer` weighs the row sums.
-
-        Only the sums at the chosen places are looked at.
-        """
-        from cellbounds.inference.rows.sum_kernel import masses
-
-        columns = self._columns
-        turned = [np.concatenate([part[own][::-1] for own in columns]) for part in self.weights]
-        by_count = ScaledFloats(*masses(self, ScaledFloats(*turned), outer, chosen))
-        return [by_count.at(own) for own in columns]
-
-    @property
-    def _columns(self) -> list[slice]:
-        return [slice(a, b) for a, b in itertools.pairwise(self.starts.tolist())]
-
-    def possible(self) -> list[BoolArray]:
-        """For each column the counts in its range under some sum, all weights being positive."""
-        masks = []
-        for column, size in enumerate(np.diff(self.starts).tolist()):
-            changes = np.zeros(size + 1, dtype=np.int64)
-            np.add.at(changes, self.lower[:, column], 1)
-            np.add.at(changes, self.upper[:, column] + 1, -1)
-            masks.append(np.cumsum(changes[:-1]) > 0)
-        return masks
-
-    def draw(self, place: int, uniforms: FloatArray) -> IntArray:
-        """Vectors of the row sum at a place, one for each line of uniform numbers."""
-        from cellbounds.inference.rows.choice_kernel import draw_vectors
-
-        return np.asarray(draw_vectors(self, place, uniforms))
-
-    def best(self, place: int) -> list[int]:
-        """The first vector of largest weight for the row sum at a place."""
-        from cellbounds.inference.rows.choice_kernel import best_vector
-
-        return [int(count) for count in best_vector(self, place)]
-
-
-def _spans(sums: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
-    """How many sums the columns before each can make (first axis: columns, and one past them)."""
-    before_low = np.vstack([np.zeros_like(sums), np.cumsum(lower, axis=0)])
-    before_high = np.vstack([np.zeros_like(sums), np.cumsum(upper, axis=0)])
-    low = np.maximum(before_low, sums - (before_high[-1] - before_high))
-    high = np.minimum(before_high, sums - (before_low[-1] - before_low))
-    return np.asarray(np.maximum(high - low + 1, 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,27 +1,32 @@
-"""Sums of products of weights, compiled; imported only where they are computed.
+"""Sums over the vectors of one row, for all its feasible sums: products of weights, compiled.
 
 All numbers are at least zero, held as mantissa (0, or in [0.5, 1)) times 2**exponent, so that
 nothing cancels and nothing overflows. A sum of products has a relative error of at most 26 units
-(`row_vectors.CHAIN`): blocks of 64 terms in four running sums, then compensated summation over the
-blocks.
-
-Products of polynomials with coefficients of any magnitude, compiled.
+(`CHAIN`): blocks of 64 terms in four running sums, then compensated summation over the blocks.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.rows.row_vectors import RowVectors
+from cellbounds.inference.rows.row_types import RowType
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
 FEW = 2000
 """Numbers up to which sums are made in plain Python: some tenths of a second."""
+
+CHAIN = 26
+"""Roundings of a sum of products, what is too faint to be added included."""
+
+TIE = 1e-12
+"""Weights that are as close as this part of themselves count as equal."""
 
 BLOCK = 64
 """Terms that are summed without compensation."""
@@ -35,6 +40,89 @@ DEEPEST = 1000
 POWERS = np.ldexp(1.0, np.arange(-DEEPEST, 301))
 POWERS[0] = 0.0
 """Powers of two from -DEEPEST (taken for zero) on."""
+
+
+class RowVectors(NamedTuple):
+    """A row laid out for the compiled sums: ranges of cells for each sum, weights by column.
+
+    `lower` and `upper` have one line for each sum. The weights of column j, for the counts from
+    0, begin at ``starts[j]``. `span` is the number of sums that some columns can make, at most.
+    """
+
+    sums: IntArray
+    lower: IntArray
+    upper: IntArray
+    starts: IntArray
+    weights: ScaledFloats
+    span: int
+    steps: float
+
+    @classmethod
+    def of(
+        cls, row_type: RowType, sequences: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
+    ) -> RowVectors:
+        """Lay a row out; ranges have the columns first."""
+        pieces = []
+        for column, sequence in enumerate(sequences):
+            mask = row_type.mask(column, len(sequence.mantissa) - 1)
+            pieces.append(sequence if mask is None else sequence.where(mask))
+        spans = _span_counts(row_type.sums, lower, upper)
+        widths = upper - lower + 1
+        return cls(
+            row_type.sums,
+            np.ascontiguousarray(lower.T),
+            np.ascontiguousarray(upper.T),
+            np.cumsum([0, *(len(piece.mantissa) for piece in pieces)]),
+            ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True))),
+            int(spans.max(initial=1)),
+            float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
+        )
+
+    def totals(self, *, largest: bool = False) -> ScaledFloats:
+        """The sum (or the largest) of the weights of all vectors, for each row sum."""
+        return ScaledFloats(*totals(self, largest))
+
+    def masses(self, outer: ScaledFloats, chosen: IntArray) -> list[ScaledFloats]:
+        """For each column the weights of all vectors by its count; `outer` weighs the row sums.
+
+        Only the sums at the chosen places are looked at.
+        """
+        columns = self._columns
+        turned = [np.concatenate([part[own][::-1] for own in columns]) for part in self.weights]
+        by_count = ScaledFloats(*masses(self, ScaledFloats(*turned), outer, chosen))
+        return [by_count.at(own) for own in columns]
+
+    @property
+    def _columns(self) -> list[slice]:
+        return [slice(a, b) for a, b in itertools.pairwise(self.starts.tolist())]
+
+    def possible(self) -> list[BoolArray]:
+        """For each column the counts in its range under some sum, all weights being positive."""
+        masks = []
+        for column, size in enumerate(np.diff(self.starts).tolist()):
+            changes = np.zeros(size + 1, dtype=np.int64)
+            np.add.at(changes, self.lower[:, column], 1)
+            np.add.at(changes, self.upper[:, column] + 1, -1)
+            masks.append(np.cumsum(changes[:-1]) > 0)
+        return masks
+
+    def draw(self, place: int, uniforms: FloatArray) -> IntArray:
+        """Vectors of the row sum at a place, one for each line of uniform numbers."""
+        return np.asarray(choose_vectors(self, place, uniforms, False))
+
+    def best(self, place: int) -> list[int]:
+        """The first vector of largest weight for the row sum at a place."""
+        nearly_all = np.full((1, self.lower.shape[1]), 1 - TIE)
+        return [int(count) for count in choose_vectors(self, place, nearly_all, True)[0]]
+
+
+def _span_counts(sums: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
+    """How many sums the columns before each can make (first axis: columns, and one past them)."""
+    before_low = np.vstack([np.zeros_like(sums), np.cumsum(lower, axis=0)])
+    before_high = np.vstack([np.zeros_like(sums), np.cumsum(upper, axis=0)])
+    low = np.maximum(before_low, sums - (before_high[-1] - before_high))
+    high = np.minimum(before_high, sums - (before_low[-1] - before_low))
+    return np.asarray(np.maximum(high - low + 1, 1))
 
 
 @compiled
@@ -290,94 +378,33 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     return ScaledFloats(sums, exponents)
 
 
-SPREAD = 480
-"""Within blocks of no more binary orders of magnitude plain doubles can be multiplied."""
-
-
-@compiled
-def _blocks(m: FloatArray, e: IntArray) -> tuple[IntArray, FloatArray, BoolArray]:
-    """For each block its largest exponent, its numbers over that power of two, and if all fit."""
-    count = len(m) // BLOCK + 1
-    tops, fits = np.full(count, 4 * NOTHING), np.ones(count, dtype=np.bool_)
-    scaled = np.zeros(len(m))
-    for t in range(len(m)):
-        if m[t] > 0.0:
-            tops[t // BLOCK] = max(tops[t // BLOCK], e[t])
-    for t in range(len(m)):
-        if m[t] > 0.0:
-            fall = e[t] - tops[t // BLOCK]
-            if fall < -SPREAD:
-                fits[t // BLOCK] = False
-            else:
-                scaled[t] = m[t] * POWERS[fall + DEEPEST]
-    return tops, scaled, fits
-
-
-@compiled
-def _plain_dot(left: FloatArray, right: FloatArray) -> float:
-    """The sum of products of a block of doubles, in four running sums."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    whole = len(left) // 4
-    for t in range(whole):
-        a += left[4 * t] * right[4 * t]
-        b += left[4 * t + 1] * right[4 * t + 1]
-        c += left[4 * t + 2] * right[4 * t + 2]
-        d += left[4 * t + 3] * right[4 * t + 3]
-    for t in range(4 * whole, len(left)):
-        a += left[t] * right[t]
-    return (a + b) + (c + d)
-
-
 @compiled_above(FEW)
-def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
-    """Coefficients of a product of polynomials at some places; blocks too faint are skipped."""
-    m1, e1 = left
-    m2, e2 = right
-    size = len(m2)
-    mantissas, exponents = np.zeros(len(places)), np.full(len(places), NOTHING)
-    back_m, back_e = m2[::-1].copy(), e2[::-1].copy()
-    tops1, scaled1, fits1 = _blocks(m1, e1)
-    tops2, scaled2, fits2 = _blocks(back_m, back_e)
-    for k in range(len(places)):
-        first, stop = max(0, places[k] - size + 1), min(len(m1), places[k] + 1)
-        # Entry v of the first meets entry v + shift of the second, which is turned round.
-        shift = size - 1 - places[k]
-        total, carry, scale = 0.0, 0.0, 4 * NOTHING
-        # Where both factors stay within one block each, their tops bound all products.
-        begin = first
-        best, ahead = 8 * NOTHING, first
-        while begin < stop:
-            bound = tops1[begin // BLOCK] + tops2[(begin + shift) // BLOCK]
-            if bound > best:
-                best, ahead = bound, begin
-            begin += min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK)
-        # What is likely to be largest comes first: the rest is then known to be faint.
-        begin, early = ahead, True
-        while begin < stop:
-            b1, b2 = begin // BLOCK, (begin + shift) // BLOCK
-            end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
-            bound = tops1[b1] + tops2[b2]
-            if (early or begin != ahead) and bound >= max(scale - FAINT, NOTHING):
-                # Plain doubles, without exponents to look at, where nothing leaves their range.
-                if fits1[b1] and fits2[b2]:
-                    m, e = normal(
-                        _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound
-                    )
-                else:
-                    m, e = dot(
-                        m1[begin:end], e1[begin:end], back_m[begin + shift : end + shift],
-                        back_e[begin + shift : end + shift],
-                    )  # fmt: skip
-                if m > 0.0:
-                    rise = e - scale
-                    if rise > 200:
-                        factor = 0.0 if rise > DEEPEST else POWERS[DEEPEST - rise]
-                        total, carry, scale, rise = total * factor, carry * factor, e, 0
-                    more = m * POWERS[max(rise, -DEEPEST) + DEEPEST] - carry
-                    summed = total + more
-                    carry = (summed - total) - more
-                    total = summed
-            begin = first if early else end
-            early = False
-        mantissas[k], exponents[k] = normal(total, scale)
-    return ScaledFloats(mantissas, exponents)
+def choose_vectors(row: RowVectors, place: int, uniforms: FloatArray, largest: bool) -> IntArray:
+    """Row vectors of one row sum, one line for each line of numbers from 0 to 1.
+
+    Drawn in the ratio of their weights if the numbers are; or, of the largest weight, the first
+    that has at least this part of it.
+    """
+    low, high, gm, ge = tails(row, place, largest)
+    lower, upper, starts = row.lower[place], row.upper[place], row.starts
+    m, e = row.weights
+    vectors = np.zeros(uniforms.shape, dtype=np.int64)
+    for line in range(len(uniforms)):
+        before = 0
+        for j in range(len(lower)):
+            # The tail after what was chosen so far is the sum, or the largest, of these terms.
+            at = before - low[j]
+            goal, scale = uniforms[line, j] * gm[j, at], ge[j, at]
+            run, chosen = 0.0, max(lower[j], low[j + 1] - before)
+            for v in range(chosen, min(upper[j], high[j + 1] - before) + 1):
+                after = before + v - low[j + 1]
+                rise = max(e[starts[j] + v] + ge[j + 1, after] - scale, -DEEPEST)
+                term = m[starts[j] + v] * gm[j + 1, after] * POWERS[rise + DEEPEST]
+                if term > 0.0:
+                    run = term if largest else run + term
+                    chosen = v
+                    if run > goal:
+                        break
+            vectors[line, j] = chosen
+            before += chosen
+    return vectors
