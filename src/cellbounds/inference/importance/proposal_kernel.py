@@ -157,7 +157,7 @@ def empty_queue(matrix: ConstraintMatrix) -> RowQueue:
 
 @compiled
 def propagate_root(matrix: ConstraintMatrix, now: VariableBounds, queue: RowQueue) -> Any:
-    """Narrow bounds before anything is placed (ends of rows 0 at first); whether tables may exist."""
+    """Narrow bounds before anything is placed, ends of rows being 0; whether tables may exist."""
     for row in range(len(matrix.lower)):
         for k in range(matrix.starts[row], matrix.starts[row + 1]):
             variable, factor = matrix.variables[k], matrix.factors[k]
