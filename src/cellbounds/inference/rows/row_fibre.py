@@ -293,7 +293,7 @@ class WeightedRowFibre:
         """The same for one part: what remains of each sum is shared out among the others."""
         most = len(masses.mantissa) - 1
         check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
-        share = masses.over(cell.sequence(most))
+        share = masses.over(cell.after(-1, most))
         others = correlation(share, cell.rest(part, most))
         return cell.part(part, most).times(others)
 
@@ -444,7 +444,7 @@ def _best_split(cell: SummedCell, count: int) -> list[int]:
     """The first best way to split a count into the parts of a cell."""
     parts, left, every = [], count, np.arange(count + 1)
     for place in range(len(cell.cells) - 1):
-        after = cell.best_after(place, count)
+        after = cell.after(place, count, "best")
         parts.append(first_best(left, every, cell.part(place, count), after))
         left -= parts[-1]
     return [*parts, left]

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.rows.row_types import RowType
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
@@ -45,13 +44,17 @@ POWERS[0] = 0.0
 class RowVectors(NamedTuple):
     """A row laid out for the compiled sums: ranges of cells for each sum, weights by column.
 
-    `lower` and `upper` have one line for each sum. The weights of column j, for the counts from
-    0, begin at ``starts[j]``. `span` is the number of sums that some columns can make, at most.
+    `lower` and `upper` have one line for each sum; `low` and `high`, what the columns before each
+    (and all) can add up to, those from it on making up the rest. The weights of column j, for the
+    counts from 0, begin at ``starts[j]``. `span` is the number of sums that some columns can make,
+    at most.
     """
 
     sums: IntArray
     lower: IntArray
     upper: IntArray
+    low: IntArray
+    high: IntArray
     starts: IntArray
     weights: ScaledFloats
     span: int
@@ -59,23 +62,21 @@ class RowVectors(NamedTuple):
 
     @classmethod
     def of(
-        cls, row_type: RowType, sequences: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
+        cls, sums: IntArray, weights: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
     ) -> RowVectors:
-        """Lay a row out; ranges have the columns first."""
-        pieces = []
-        for column, sequence in enumerate(sequences):
-            mask = row_type.mask(column, len(sequence.mantissa) - 1)
-            pieces.append(sequence if mask is None else sequence.where(mask))
-        spans = _span_counts(row_type.sums, lower, upper)
-        widths = upper - lower + 1
+        """Lay a row out, given the weights of each column; ranges have the columns first."""
+        before_low = np.vstack([np.zeros_like(sums), np.cumsum(lower, axis=0)])
+        before_high = np.vstack([np.zeros_like(sums), np.cumsum(upper, axis=0)])
+        low = np.maximum(before_low, sums - (before_high[-1] - before_high))
+        high = np.minimum(before_high, sums - (before_low[-1] - before_low))
+        spans, widths = np.maximum(high - low + 1, 1), upper - lower + 1
         return cls(
-            row_type.sums,
-            np.ascontiguousarray(lower.T),
-            np.ascontiguousarray(upper.T),
-            np.cumsum([0, *(len(piece.mantissa) for piece in pieces)]),
-            ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True))),
-            int(spans.max(initial=1)),
-            float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
+            sums,
+            *(np.ascontiguousarray(ends.T) for ends in (lower, upper, low, high)),
+            starts=np.cumsum([0, *(len(own.mantissa) for own in weights)]),
+            weights=ScaledFloats(*(np.concatenate(parts) for parts in zip(*weights, strict=True))),
+            span=int(spans.max(initial=1)),
+            steps=float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
         )
 
     def totals(self, *, largest: bool = False) -> ScaledFloats:
@@ -87,14 +88,11 @@ class RowVectors(NamedTuple):
 
         Only the sums at the chosen places are looked at.
         """
-        columns = self._columns
-        turned = [np.concatenate([part[own][::-1] for own in columns]) for part in self.weights]
-        by_count = ScaledFloats(*masses(self, ScaledFloats(*turned), outer, chosen))
+        columns = [slice(a, b) for a, b in itertools.pairwise(self.starts.tolist())]
+        weights = [self.weights.at(own) for own in columns[::-1]]
+        back = RowVectors.of(self.sums, weights, self.lower.T[::-1], self.upper.T[::-1])
+        by_count = ScaledFloats(*masses(self, back, outer, chosen))
         return [by_count.at(own) for own in columns]
-
-    @property
-    def _columns(self) -> list[slice]:
-        return [slice(a, b) for a, b in itertools.pairwise(self.starts.tolist())]
 
     def possible(self) -> list[BoolArray]:
         """For each column the counts in its range under some sum, all weights being positive."""
@@ -114,15 +112,6 @@ class RowVectors(NamedTuple):
         """The first vector of largest weight for the row sum at a place."""
         nearly_all = np.full((1, self.lower.shape[1]), 1 - TIE)
         return [int(count) for count in choose_vectors(self, place, nearly_all, True)[0]]
-
-
-def _span_counts(sums: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
-    """How many sums the columns before each can make (first axis: columns, and one past them)."""
-    before_low = np.vstack([np.zeros_like(sums), np.cumsum(lower, axis=0)])
-    before_high = np.vstack([np.zeros_like(sums), np.cumsum(upper, axis=0)])
-    low = np.maximum(before_low, sums - (before_high[-1] - before_high))
-    high = np.minimum(before_high, sums - (before_low[-1] - before_low))
-    return np.asarray(np.maximum(high - low + 1, 1))
 
 
 @compiled
@@ -196,46 +185,28 @@ def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[f
 
 
 @compiled
-def _spans(total: int, lower: IntArray, upper: IntArray, low: IntArray, high: IntArray) -> None:
-    """What the columns before each can add up to, those from it on making up the rest."""
-    columns = len(lower)
-    before_low, before_high = 0, 0
-    after_low, after_high = lower.sum(), upper.sum()
-    for j in range(columns + 1):
-        low[j] = max(before_low, total - after_high)
-        high[j] = min(before_high, total - after_low)
-        if j < columns:
-            before_low += lower[j]
-            before_high += upper[j]
-            after_low -= lower[j]
-            after_high -= upper[j]
-
-
-@compiled
 def _tables(row: RowVectors) -> Any:
-    """Ends of partial sums, and room for a number at each: mantissas and exponents."""
-    count = len(row.starts)
-    low, high = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    return low, high, np.zeros((count, row.span)), np.zeros((count, row.span), dtype=np.int64)
+    """Room for a number at each partial sum: mantissas and exponents."""
+    shape = len(row.starts), row.span
+    return np.zeros(shape), np.zeros(shape, dtype=np.int64)
 
 
 @compiled
 def _fill_tails(
-    row: RowVectors, k: int, low: IntArray, high: IntArray, gm: FloatArray, ge: IntArray,
-    largest: bool,
-) -> None:  # fmt: skip
+    row: RowVectors, k: int, first_column: int, largest: bool, gm: FloatArray, ge: IntArray
+) -> None:
     """Sums (or largest) over the columns from each on, for every sum of those before it."""
-    lower, upper, starts = row.lower[k], row.upper[k], row.starts
+    lower, upper, low, high = row.lower[k], row.upper[k], row.low[k], row.high[k]
+    starts = row.starts
     m, e = row.weights
     columns = len(lower)
-    _spans(row.sums[k], lower, upper, low, high)
     gm[columns, 0], ge[columns, 0] = 0.5, 1
     # The last column makes up what is missing: there is nothing to sum.
     last = columns - 1
     for p in range(low[last], high[last] + 1):
         at = starts[last] + low[columns] - p
         gm[last, p - low[last]], ge[last, p - low[last]] = m[at], e[at]
-    for j in range(columns - 2, -1, -1):
+    for j in range(columns - 2, first_column - 1, -1):
         for p in range(low[j], high[j] + 1):
             first = max(lower[j], low[j + 1] - p)
             count = min(upper[j], high[j + 1] - p) - first + 1
@@ -244,68 +215,20 @@ def _fill_tails(
                 gm[j, at], ge[j, at] = 0.0, NOTHING
                 continue
             a, b = starts[j] + first, first + p - low[j + 1]
-            if largest:
-                gm[j, at], ge[j, at] = _most(
-                    m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
-                    ge[j + 1, b : b + count],
-                )  # fmt: skip
-            else:
-                gm[j, at], ge[j, at] = dot(
-                    m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
-                    ge[j + 1, b : b + count],
-                )  # fmt: skip
+            m1, e1 = m[a : a + count], e[a : a + count]
+            m2, e2 = gm[j + 1, b : b + count], ge[j + 1, b : b + count]
+            gm[j, at], ge[j, at] = _most(m1, e1, m2, e2) if largest else dot(m1, e1, m2, e2)
 
 
 @compiled_above(FEW)
 def totals(row: RowVectors, largest: bool) -> Any:
     """For each row sum the sum (or the largest) of the weights of all row vectors."""
-    low, high, gm, ge = _tables(row)
+    gm, ge = _tables(row)
     mantissas, exponents = np.zeros(len(row.sums)), np.zeros(len(row.sums), dtype=np.int64)
     for k in range(len(row.sums)):
-        _fill_tails(row, k, low, high, gm, ge, largest)
+        _fill_tails(row, k, 0, largest, gm, ge)
         mantissas[k], exponents[k] = gm[0, 0], ge[0, 0]
     return ScaledFloats(mantissas, exponents)
-
-
-@compiled_above(FEW)
-def tails(row: RowVectors, k: int, largest: bool) -> Any:
-    """For one row sum, the sums over the columns from each on.
-
-    Least and largest sums of the columns before it, then mantissas and exponents above the least.
-    """
-    low, high, gm, ge = _tables(row)
-    _fill_tails(row, k, low, high, gm, ge, largest)
-    return low, high, gm, ge
-
-
-@compiled
-def _fill_heads(
-    row: RowVectors, k: int, turned: ScaledFloats, low: IntArray, high: IntArray, fm: FloatArray,
-    fe: IntArray,
-) -> None:  # fmt: skip
-    """Sums over the columns before each, for every sum of theirs.
-
-    Weights are turned round, so that both factors of a sum of products run the same way.
-    """
-    lower, upper, starts = row.lower[k], row.upper[k], row.starts
-    rm, re = turned
-    fm[0, 0], fe[0, 0] = 0.5, 1
-    if len(lower) > 1:
-        for q in range(low[1], high[1] + 1):
-            at = starts[1] - 1 - q
-            fm[1, q - low[1]], fe[1, q - low[1]] = rm[at], re[at]
-    for j in range(1, len(lower) - 1):
-        for q in range(low[j + 1], high[j + 1] + 1):
-            first = max(low[j], q - upper[j])
-            count = min(high[j], q - lower[j]) - first + 1
-            at = q - low[j + 1]
-            if count <= 0:
-                fm[j + 1, at], fe[j + 1, at] = 0.0, NOTHING
-                continue
-            a, b = first - low[j], starts[j + 1] - 1 - (q - first)
-            fm[j + 1, at], fe[j + 1, at] = dot(
-                fm[j, a : a + count], fe[j, a : a + count], rm[b : b + count], re[b : b + count]
-            )
 
 
 @compiled
@@ -333,15 +256,16 @@ def _add(
 
 
 @compiled_above(FEW)
-def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: IntArray) -> Any:
+def masses(row: RowVectors, back: RowVectors, outer: ScaledFloats, chosen: IntArray) -> Any:
     """For each column and count the weights of all row vectors, those of a sum times `outer`.
 
-    Laid out as the weights of the row; `turned` are the weights of each column turned round. Only
-    the sums at the chosen places are looked at.
+    Laid out as the weights of the row; `back` is the row with its columns turned round. Only the
+    sums at the chosen places are looked at.
     """
-    low, high, gm, ge = _tables(row)
-    fm, fe = np.zeros(gm.shape), np.zeros(gm.shape, dtype=np.int64)
-    lower, upper, starts = row.lower, row.upper, row.starts
+    gm, ge = _tables(row)
+    hm, he = _tables(row)
+    fm, fe = _tables(row)
+    starts, columns = row.starts, row.lower.shape[1]
     m, e = row.weights
     om, oe = outer
     sums, carries = np.zeros(len(m)), np.zeros(len(m))
@@ -349,11 +273,17 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     for k in chosen:
         if om[k] == 0.0:
             continue
+        lower, upper, low, high = row.lower[k], row.upper[k], row.low[k], row.high[k]
         # A vector in which column j holds v: what is before it, v itself, what comes after it.
-        _fill_tails(row, k, low, high, gm, ge, False)
-        _fill_heads(row, k, turned, low, high, fm, fe)
-        for j in range(lower.shape[1]):
-            for v in range(lower[k, j], upper[k, j] + 1):
+        # What is before it comes after it in the row turned round, the largest sum first.
+        _fill_tails(row, k, 1, False, gm, ge)
+        _fill_tails(back, k, 1, False, hm, he)
+        for j in range(columns):
+            for at in range(high[j] - low[j] + 1):
+                fm[j, at] = hm[columns - j, high[j] - low[j] - at]
+                fe[j, at] = he[columns - j, high[j] - low[j] - at]
+        for j in range(columns):
+            for v in range(lower[j], upper[j] + 1):
                 first = max(low[j], low[j + 1] - v)
                 count = min(high[j], high[j + 1] - v) - first + 1
                 at = starts[j] + v
@@ -361,15 +291,12 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
                     continue
                 a, b = first - low[j], first + v - low[j + 1]
                 if count == 1:
-                    weight = m[at] * fm[j, a] * gm[j + 1, b] * om[k]
-                    if weight > 0.0:
-                        exponent = e[at] + fe[j, a] + ge[j + 1, b] + oe[k]
-                        _add(sums, carries, exponents, at, weight, exponent)
-                    continue
-                rest, exponent = dot(
-                    fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
-                    ge[j + 1, b : b + count],
-                )  # fmt: skip
+                    rest, exponent = fm[j, a] * gm[j + 1, b], fe[j, a] + ge[j + 1, b]
+                else:
+                    rest, exponent = dot(
+                        fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
+                        ge[j + 1, b : b + count],
+                    )  # fmt: skip
                 if rest > 0.0:
                     weight = m[at] * rest * om[k]
                     _add(sums, carries, exponents, at, weight, e[at] + exponent + oe[k])
@@ -385,8 +312,10 @@ def choose_vectors(row: RowVectors, place: int, uniforms: FloatArray, largest: b
     Drawn in the ratio of their weights if the numbers are; or, of the largest weight, the first
     that has at least this part of it.
     """
-    low, high, gm, ge = tails(row, place, largest)
-    lower, upper, starts = row.lower[place], row.upper[place], row.starts
+    gm, ge = _tables(row)
+    _fill_tails(row, place, 0, largest, gm, ge)
+    lower, upper, low, high = row.lower[place], row.upper[place], row.low[place], row.high[place]
+    starts = row.starts
     m, e = row.weights
     vectors = np.zeros(uniforms.shape, dtype=np.int64)
     for line in range(len(uniforms)):
