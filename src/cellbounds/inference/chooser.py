@@ -93,7 +93,8 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre:
 
 
 def _diagrams(facts: Facts, effort: float) -> Fibre:
-    from cellbounds.inference.decision_diagram.diagram_fibre import SumsTooWide, diagram_fibre
+    from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
+    from cellbounds.inference.decision_diagram.layers import SumsTooWide
 
     try:
         return diagram_fibre(facts, effort)

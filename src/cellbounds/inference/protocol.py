@@ -16,7 +16,7 @@ from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.statements import Release
+from cellbounds.statements import Known, Release
 
 DEFAULT_EFFORT = 2_000_000_000
 """Elementary steps (one product or sum of weights) that an exact answer may cost."""
@@ -94,6 +94,21 @@ def check_records(most: int) -> None:
     """Refuse totals that 64-bit sums have no room for."""
     if most >= MOST_RECORDS:
         raise UnsupportedRelease(f"N may be {most}; sums over tables go up to {MOST_RECORDS}")
+
+
+def supported_release(release: Release, weights: Weights) -> Release:
+    """The release, with the cells that a prior gives no count to known to be empty."""
+    if len(weights.kinds) != release.domain.size:
+        raise InvalidInput(
+            f"weights for {len(weights.kinds)} cells and a table of {release.domain.size}; make "
+            "them from the release's domain"
+        )
+    empty = [0 if factor == 0 else None for _, factor in weights.kinds]
+    if 0 not in empty:
+        return release
+    upper = np.array(empty, dtype=object).reshape(release.domain.shape)
+    nobody = Known(release.domain.names, upper=upper)
+    return Release(release.domain, [*release.statements, nobody])
 
 
 def checked_whole(name: str, value: object, least: int = 1) -> int:

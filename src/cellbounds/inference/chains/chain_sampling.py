@@ -119,7 +119,11 @@ def chain_draws(
 ) -> Draws:
     """Run chains until they have drawn `size` tables together; options as for `run_chain`."""
     checked_whole("chains", chains)
-    options |= {"moves": _moves(release, moves), "chains": chains, "draws": -(-size // chains)}
+    if isinstance(moves, str):
+        if moves not in MOVES:
+            raise InvalidInput(f"moves {moves!r}; choose one of {', '.join(MOVES)}")
+        moves = MOVES[moves](release)
+    options |= {"moves": moves, "chains": chains, "draws": -(-size // chains)}
     drawn = run_chain(release, weights, **options)
     used, connected = drawn.moves.name, _connectivity(release, weights, drawn.moves)
     shape, means = release.domain.shape, drawn.means
@@ -158,14 +162,6 @@ def _first_draws(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     count = min(size, chains * length)
     parts = [draws[k, : count // chains + (k < count % chains)] for k in range(chains)]
     return np.concatenate(parts)
-
-
-def _moves(release: Release, moves: str | Moves | None) -> Moves | None:
-    if moves is None or isinstance(moves, Moves):
-        return moves
-    if moves not in MOVES:
-        raise InvalidInput(f"moves {moves!r}; choose one of {', '.join(MOVES)}")
-    return MOVES[moves](release)
 
 
 def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectivity:

@@ -10,7 +10,7 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.decision_diagram.components import Component, Components, components_of
 from cellbounds.inference.decision_diagram.construction import MEMORY, Construction, construct
-from cellbounds.inference.decision_diagram.layers import transitions_of
+from cellbounds.inference.decision_diagram.layers import SumsTooWide, transitions_of
 from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
 from cellbounds.inference.enumeration import odometer
@@ -28,10 +28,6 @@ TRIAL = 5_000_000
 
 MOST_TRIAL_CELLS = 2_000
 """Cells up to which such a diagram is tried at all."""
-
-
-class SumsTooWide(TooMuchWork):
-    """A diagram cannot even be begun in 64-bit integers."""
 
 
 def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductFibre:
@@ -74,16 +70,16 @@ def _factor(component: Component, shape: tuple[int, ...], effort: float, memory:
     hopeful = order.log_steps <= np.log(TRIED * max(effort, 1.0))
     if not hopeful and len(component.cells) > MOST_TRIAL_CELLS:
         raise hopeless
-    transitions = transitions_of(order.cells, *about)
-    if transitions is None:
-        too_wide = "what is left open between the cells does not fit 64-bit integers"
-        raise SumsTooWide(too_wide) if hopeful else hopeless
     try:
+        transitions = transitions_of(order.cells, *about)
         # Estimates of long and thin tables are far too high, so a little is tried in any case.
         built = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
     except TooMuchWork as problem:
-        too_large = TooMuchWork(f"the diagram of the tables is too large: {problem}")
-        raise (too_large if hopeful else hopeless) from None
+        if not hopeful:
+            raise hopeless from None
+        if isinstance(problem, SumsTooWide):
+            raise
+        raise TooMuchWork(f"the diagram of the tables is too large: {problem}") from None
     return built, None if built.layers is None else Diagram(order.cells, built.layers)
 
 

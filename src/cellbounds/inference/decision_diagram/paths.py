@@ -46,11 +46,6 @@ class RangedFloats(NamedTuple):
     mantissa: FloatArray
     exponent: IntArray
 
-    @classmethod
-    def zeros(cls, size: int, kind: type[np.signedinteger] = np.int32) -> RangedFloats:
-        """Numbers to be filled in."""
-        return cls(np.zeros(size), np.zeros(size, dtype=kind))
-
     def scaled(self) -> ScaledFloats:
         """The same numbers with exponents of two."""
         return normalised(self.mantissa, RANGE * self.exponent.astype(np.int64))
@@ -119,13 +114,11 @@ def _weight(
 
 
 @compiled_above(FEW)
-def backward(
-    layer: DiagramLayer, weights: LayerWeights, after: RangedFloats, here: RangedFloats
-) -> None:
+def backward(layer: DiagramLayer, weights: LayerWeights, after: RangedFloats) -> Any:
     """The weight of all ways from each node to the end, from those of the next layer."""
     starts, mantissas, exponents = weights
     ahead, ahead_powers = after
-    sums, powers = here
+    sums, powers = np.zeros(len(layer.sizes)), np.zeros(len(layer.sizes), dtype=np.int32)
     for node in range(len(layer.sizes)):
         mantissa, exponent = 0.0, 0
         for k in range(layer.sizes[node]):
@@ -135,19 +128,18 @@ def backward(
                 term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
                 mantissa, exponent = _plus(mantissa, exponent, term, power)
         sums[node], powers[node] = _normal(mantissa, exponent)
+    return RangedFloats(sums, powers)
 
 
 @compiled_above(FEW)
-def forward(
-    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats
-) -> None:
-    """The weight of all ways from the start to each node of the next layer.
+def forward(layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, size: int) -> Any:
+    """The weight of all ways from the start to each node of the next layer, of this size.
 
     Where all values lead to the same place, they are summed up before they are added there.
     """
     starts, mantissas, exponents = weights
     before, before_powers = here
-    sums, powers = after
+    sums, powers = np.zeros(size), np.zeros(size, dtype=np.int32)
     for node in range(len(layer.sizes)):
         mantissa, exponent = 0.0, 0
         for k in range(layer.sizes[node]):
@@ -164,13 +156,13 @@ def forward(
             mantissa, exponent = 0.0, 0
     for goal in range(len(sums)):
         sums[goal], powers[goal] = _normal(sums[goal], np.int64(powers[goal]))
+    return RangedFloats(sums, powers)
 
 
 @compiled_above(FEW)
 def masses(
-    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
-    block: int, by_value: RangedFloats,
-) -> None:  # fmt: skip
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats, block: int
+) -> Any:
     """The weight of all paths in which each cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
@@ -178,7 +170,7 @@ def masses(
     starts, mantissas, exponents = weights
     before, before_powers = here
     ahead, ahead_powers = after
-    sums, powers = by_value
+    sums, powers = np.zeros(len(mantissas)), np.zeros(len(mantissas), dtype=np.int64)
     # What goes through an edge: ways to its node, its own weight, ways from its goal.
     part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
     for begin in range(0, len(layer.sizes), block):
@@ -199,13 +191,13 @@ def masses(
         for at in range(len(sums)):
             term, power = _normal(part[at], part_powers[at])
             sums[at], powers[at] = _plus(sums[at], powers[at], term, power)
+    return RangedFloats(sums, powers)
 
 
 @compiled_above(FEW)
-def best(
-    layer: DiagramLayer, starts: IntArray, logs: FloatArray, after: FloatArray, here: FloatArray
-) -> None:
+def best(layer: DiagramLayer, starts: IntArray, logs: FloatArray, after: FloatArray) -> Any:
     """The largest logarithm of a weight on any way from each node to the end."""
+    here = np.zeros(len(layer.sizes))
     for node in range(len(layer.sizes)):
         highest = -np.inf
         for k in range(layer.sizes[node]):
@@ -216,20 +208,22 @@ def best(
                     log += logs[starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k]
                 highest = max(highest, log)
         here[node] = highest
+    return here
 
 
 @compiled_above(FEW)
 def draw(
     layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
-    uniform: FloatArray, nodes: IntArray, values: IntArray,
-) -> None:  # fmt: skip
-    """Move every draw from its node to one of the next layer; `values` gets the counts.
+    uniform: FloatArray, nodes: IntArray,
+) -> Any:  # fmt: skip
+    """Move every draw from its node to one of the next layer; gives the counts of the cells.
 
     `here` are the weights of all ways from each node on, which the terms of its values add up to.
     """
     starts, mantissas, exponents = weights
     sums, powers = here
     ahead, ahead_powers = after
+    values = np.zeros((len(nodes), len(starts)), dtype=np.int64)
     for number in range(len(nodes)):
         node = nodes[number]
         wanted, exponent = sums[node] * uniform[number], powers[node]
@@ -252,6 +246,7 @@ def draw(
         for cell in range(len(starts)):
             first = layer.lowers[cell] + layer.firsts[node, cell]
             values[number, cell] = first + layer.slopes[cell] * chosen
+    return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,9 +333,7 @@ class WeightedDiagram:
         ]
         self._back = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth in reversed(range(len(diagram.layers))):
-            here = RangedFloats.zeros(len(diagram.layers[depth].sizes))
-            backward(diagram.layers[depth], self._weights[depth], self._back[-1], here)
-            self._back.append(here)
+            self._back.append(backward(diagram.layers[depth], self._weights[depth], self._back[-1]))
         self._back.reverse()
 
     def _layer_weights(self, layer: DiagramLayer, cells: list[int]) -> LayerWeights:
@@ -373,9 +366,8 @@ class WeightedDiagram:
         """The weights of the ways to each node of each layer."""
         reached = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth, layer in enumerate(self._diagram.layers[:-1]):
-            after = RangedFloats.zeros(len(self._back[depth + 1].mantissa))
-            forward(layer, self._weights[depth], reached[-1], after)
-            reached.append(after)
+            size = len(self._back[depth + 1].mantissa)
+            reached.append(forward(layer, self._weights[depth], reached[-1], size))
         return reached
 
     @cached_property
@@ -409,11 +401,9 @@ class WeightedDiagram:
     def _masses(self, depth: int) -> RangedFloats:
         """The weights of all paths with each value of the cells of a layer, one after the other."""
         if depth not in self._masses_of:
-            layer, weights = self._diagram.layers[depth], self._weights[depth]
-            by_value = RangedFloats.zeros(len(weights.mantissa), np.int64)
+            layer, ends = self._diagram.layers[depth], (self._forth[depth], self._back[depth + 1])
             block = math.isqrt(len(layer.sizes)) + 1
-            masses(layer, weights, self._forth[depth], self._back[depth + 1], block, by_value)
-            self._masses_of[depth] = by_value
+            self._masses_of[depth] = masses(layer, self._weights[depth], *ends, block)
         return self._masses_of[depth]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -421,9 +411,8 @@ class WeightedDiagram:
         drawn = np.empty((size, len(self._kinds)), dtype=np.int64)
         nodes = np.zeros(size, dtype=np.int64)
         for depth, layer in enumerate(self._diagram.layers):
-            values = np.empty((size, len(layer.lowers)), dtype=np.int64)
-            here, after = self._back[depth : depth + 2]
-            draw(layer, self._weights[depth], here, after, rng.random(size), nodes, values)
+            ends, uniform = self._back[depth : depth + 2], rng.random(size)
+            values = draw(layer, self._weights[depth], *ends, uniform, nodes)
             drawn[:, self._cells[depth]] = values
         return drawn
 
@@ -463,9 +452,8 @@ class WeightedDiagram:
         ]
         ahead = [np.zeros(1)]
         for depth in reversed(range(len(layers))):
-            here = np.empty(len(layers[depth].sizes))
-            best(layers[depth], self._weights[depth].starts, logs[depth], ahead[-1], here)
-            ahead.append(here)
+            starts = self._weights[depth].starts
+            ahead.append(best(layers[depth], starts, logs[depth], ahead[-1]))
         ahead.reverse()
         sizes = sum(float(np.abs(log[np.isfinite(log)]).max(initial=0.0)) for log in logs)
         enough = float(ahead[0][0]) - TIE - 1e-13 * sizes

@@ -155,10 +155,12 @@ def workspace(centre: Centre) -> Workspace:
     return Workspace(
         np.zeros(unknowns, dtype=np.bool_),
         centre.means.copy(),
-        *np.zeros((3, unknowns)),
-        np.zeros(len(centre.right), dtype=np.int64),
-        *np.zeros((3, rows)),
-        np.zeros((rows, rows)),
+        *(np.zeros(unknowns) for _ in range(3)),
+        number=np.zeros(len(centre.right), dtype=np.int64),
+        right=np.zeros(rows),
+        prices=np.zeros(rows),
+        other=np.zeros(rows),
+        matrix=np.zeros((rows, rows)),
     )
 
 
@@ -316,16 +318,10 @@ def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any
     return mean, spread
 
 
-@compiled
-def _central_step(centre: Centre, root: VariableBounds, work: Workspace) -> Any:
-    """One step before anything is placed; whether it was the last."""
-    return _improved(centre, work, _numbered(centre, root, work), 1)
-
-
 def central_means(centre: Centre, root: VariableBounds, effort: Budget) -> FloatArray:
     """The means before anything is placed; those given if that does not succeed in time."""
     work = workspace(centre)
     for _ in range(FIRST_STEPS):
-        if _central_step(centre, root, work) or effort.spent:
+        if _improved(centre, work, _numbered(centre, root, work), 1) or effort.spent:
             break
     return np.asarray(work.means if np.isfinite(work.means).all() else centre.means)

@@ -32,6 +32,7 @@ from cellbounds.inference.importance.sampling_plan import (
     make_plan,
     with_values,
 )
+from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -233,12 +234,7 @@ class Proposal:
     law: ProposalLaw
 
     def drawn(
-        self,
-        seed: int,
-        first: int,
-        count: int,
-        effort: Budget = UNLIMITED,
-        at_once: int = AT_ONCE,
+        self, seed: int, first: int, count: int, effort: Budget = UNLIMITED, at_once: int = AT_ONCE
     ) -> tuple[IntArray, FloatArray]:
         """Draws number `first` on: values of all variables, and log probabilities.
 
@@ -263,22 +259,14 @@ class Proposal:
         return logs
 
     def _filled(
-        self,
-        values: IntArray,
-        given: bool,
-        seed: int,
-        first: int,
-        effort: Budget,
-        at_once: int,
+        self, values: IntArray, given: bool, seed: int, first: int, effort: Budget, at_once: int
     ) -> FloatArray:
         """The log probabilities of the tables that there was time for."""
-        logs, drawing = (
-            np.zeros(len(values)),
-            Drawing.begun(self.plan.matrix, self.centre, self.root),
-        )
+        plan, logs = self.plan, np.zeros(len(values))
+        drawing = Drawing.begun(plan.matrix, self.centre, self.root)
         while not draw_tables(
-            self.plan.matrix, self.plan.order, self.centre, self.law, self.root, np.uint64(seed),
-            first, values, given, logs, drawing, at_once,
+            plan.matrix, plan.order, self.centre, self.law, self.root, np.uint64(seed), first,
+            values, given, logs, drawing, at_once,
         ):  # fmt: skip
             if effort.spent:
                 break
@@ -299,18 +287,14 @@ def make_proposal(
     InvalidInput
         If it shows that no table that fits has any weight.
     """
-    plan = make_plan(release)
-    root = _root(plan)
-    nobody = np.array([factor == 0 for _, factor in weights.kinds], dtype=bool)
-    if nobody.any():
-        try:
-            plan = make_plan(release, nobody)
-            root = _root(plan)
-        except InconsistentRelease as problem:
-            raise InvalidInput(
-                "the prior gives no weight to any table that fits the release; give cells that "
-                "may hold somebody a positive weight"
-            ) from problem
+    supported = supported_release(release, weights)
+    try:
+        plan = make_plan(supported)
+        root = _root(plan)
+    except InconsistentRelease:
+        if supported is release:
+            raise
+        raise InvalidInput(f"{NO_WEIGHT} (or no table fits at all)") from None
     plan = _probed(plan, root, effort.share(TRIAL_SHARE))
     root = _root(plan)
     kinds = [weights.kinds[cell] for cell in plan.free]
@@ -433,16 +417,14 @@ def importance_draws(
     UnsupportedRelease
         If a cell has no upper limit.
     """
-    if draws < 1:
-        raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
+    checked_whole("draws", draws)
     seeds = rng.integers(0, 2**63, size=2).tolist()
-    effort = budget
-    proposal = make_proposal(release, weights, seeds[0], effort)
+    proposal = make_proposal(release, weights, seeds[0], budget)
     blocks: list[tuple[IntArray, FloatArray]] = []
     try:
-        for block in _blocks(proposal, seeds[1], draws, effort, largest_block):
+        for block in _blocks(proposal, seeds[1], draws, budget, largest_block):
             blocks.append(block)
-            effort.say(sum(len(logs) for _, logs in blocks), draws)
+            budget.say(sum(len(logs) for _, logs in blocks), draws)
     except KeyboardInterrupt:
         if not blocks:
             raise

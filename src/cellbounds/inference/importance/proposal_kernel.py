@@ -332,7 +332,8 @@ class Drawing(NamedTuple):
             VariableBounds(*map(np.copy, root)),
             empty_queue(matrix),
             workspace(centre),
-            *np.zeros((2, longest), dtype=np.int64),
+            np.zeros(longest, dtype=np.int64),
+            np.zeros(longest, dtype=np.int64),
             np.zeros(longest),
             np.zeros(1, dtype=np.uint64),
         )

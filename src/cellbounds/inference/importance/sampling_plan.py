@@ -17,11 +17,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellbounds.data.cell_groups import cells_behind
-from cellbounds.errors import InconsistentRelease, TooMuchWork
+from cellbounds.errors import TooMuchWork
 from cellbounds.inference.decision_diagram.components import limited_problem
 from cellbounds.model.constraints import System
 from cellbounds.model.problem import Problem, presolve
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Conditional, Release
 
 Row = tuple[dict[int, int], int, int]
@@ -145,10 +145,8 @@ class SamplingPlan:
     order: IntArray
 
 
-def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan:
+def make_plan(release: Release) -> SamplingPlan:
     """Compile and propagate a release, choose the sums and the order.
-
-    `nobody` marks cells that are to hold nobody, whatever the release says.
 
     Raises
     ------
@@ -160,10 +158,6 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
         If counts times coefficients could leave 64-bit integers.
     """
     system, problem = limited_problem(release)
-    if nobody is not None and nobody.any():
-        if (problem.lower[nobody] > 0).any():
-            raise InconsistentRelease("a cell that holds somebody is to hold nobody")
-        problem = replace(problem, upper=np.where(nobody, 0, problem.upper))
     presolved = presolve(problem)
     small, free = presolved.problem, presolved.cells
     number = np.full(len(problem.lower), -1)
