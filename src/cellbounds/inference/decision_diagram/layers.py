@@ -464,11 +464,13 @@ def _completing(
     equations = [placed.equations[at] for at in others]
     touched = [placed.factors[k] for k in rows if k in placed.factors]
     gain = _whole([[own.get(at, 0) for at in others] for own in touched])
+    lower, upper = (ends[others].astype(np.int64) for ends in bounds)
     return CompletingCells(
         _whole([rows.index(k) for k in equations]),
         _whole([placed.factors[k][at] for k, at in zip(equations, others, strict=True)]),
         _whole([partial[k].total.lower for k in equations]),
-        *(ends[others].astype(np.int64) for ends in bounds),
+        lower,
+        upper,
         _whole([placed.slopes[at] for at in others]),
         gain.reshape(len(touched), len(others)),
     )

@@ -155,12 +155,14 @@ def workspace(centre: Centre) -> Workspace:
     return Workspace(
         np.zeros(unknowns, dtype=np.bool_),
         centre.means.copy(),
-        *(np.zeros(unknowns) for _ in range(3)),
-        number=np.zeros(len(centre.right), dtype=np.int64),
-        right=np.zeros(rows),
-        prices=np.zeros(rows),
-        other=np.zeros(rows),
-        matrix=np.zeros((rows, rows)),
+        np.zeros(unknowns),
+        np.zeros(unknowns),
+        np.zeros(unknowns),
+        np.zeros(len(centre.right), dtype=np.int64),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros((rows, rows)),
     )
 
 

@@ -70,14 +70,11 @@ class RowVectors(NamedTuple):
         low = np.maximum(before_low, sums - (before_high[-1] - before_high))
         high = np.minimum(before_high, sums - (before_low[-1] - before_low))
         spans, widths = np.maximum(high - low + 1, 1), upper - lower + 1
-        return cls(
-            sums,
-            *(np.ascontiguousarray(ends.T) for ends in (lower, upper, low, high)),
-            starts=np.cumsum([0, *(len(own.mantissa) for own in weights)]),
-            weights=ScaledFloats(*(np.concatenate(parts) for parts in zip(*weights, strict=True))),
-            span=int(spans.max(initial=1)),
-            steps=float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
-        )
+        steps = float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum())
+        starts = np.cumsum([0, *(len(own.mantissa) for own in weights)])
+        every = ScaledFloats(*(np.concatenate(parts) for parts in zip(*weights, strict=True)))
+        lower, upper, low, high = map(np.ascontiguousarray, (lower.T, upper.T, low.T, high.T))
+        return cls(sums, lower, upper, low, high, starts, every, int(spans.max(initial=1)), steps)
 
     def totals(self, *, largest: bool = False) -> ScaledFloats:
         """The sum (or the largest) of the weights of all vectors, for each row sum."""
