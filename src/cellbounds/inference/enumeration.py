@@ -41,19 +41,17 @@ def odometer(
         return
     waiting = [opened(chosen)]
     while waiting:
-        for choice in waiting[-1]:
-            chosen.append(choice)
-            break
-        else:
+        choice = next(waiting[-1], None)
+        if choice is None:
             waiting.pop()
-            if chosen:
-                chosen.pop()
+            del chosen[-1:]
             continue
-        if len(chosen) == levels:
+        chosen.append(choice)
+        if len(chosen) < levels:
+            waiting.append(opened(chosen))
+        else:
             yield chosen
             chosen.pop()
-        else:
-            waiting.append(opened(chosen))
 
 
 def adding_to(options: Sequence[Options], total: int) -> Iterator[list[int]]:

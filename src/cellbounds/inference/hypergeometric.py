@@ -48,9 +48,11 @@ def matched_tables(
     if any(statement.fixed_counts(release.domain) is None for statement in release.statements):
         return None
     tree = facts.tree
-    if tree.variables != frozenset(release.domain.names) or not _known(tree):
+    leaves = _leaves(tree)
+    known = all(leaf.known is not None for leaf in leaves)
+    if tree.variables != frozenset(release.domain.names) or not known:
         return None
-    steps = _perfect_order(release, tree)
+    steps = _perfect_order(release, [_clique(release, leaf) for leaf in leaves])
     work, longest = _cost(release.domain, steps)
     if longest > MOST_WEIGHTS or work > effort:
         return None
@@ -104,15 +106,12 @@ def _cost(domain: Domain, steps: list[_Step]) -> tuple[float, float]:
     return float(work.max(initial=0)), longest
 
 
-def _known(tree: Tree) -> bool:
-    if isinstance(tree, Leaf):
-        return tree.known is not None
-    return _known(tree.left) and _known(tree.right)
+def _leaves(tree: Tree) -> list[Leaf]:
+    return [tree] if isinstance(tree, Leaf) else [*_leaves(tree.left), *_leaves(tree.right)]
 
 
-def _perfect_order(release: Release, tree: Tree) -> list[_Step]:
+def _perfect_order(release: Release, left: list[_Marginal]) -> list[_Step]:
     """The cliques in an order in which what each shares with those before lies in one of them."""
-    left = _cliques(release, tree)
     placed: list[_Marginal] = []
     steps: list[_Step] = []
     while left:
@@ -138,16 +137,14 @@ def _perfect_order(release: Release, tree: Tree) -> list[_Step]:
     return steps
 
 
-def _cliques(release: Release, tree: Tree) -> list[_Marginal]:
-    """The known margins that the model is made of; every other margin must agree with them."""
-    if not isinstance(tree, Leaf):
-        return [*_cliques(release, tree.left), *_cliques(release, tree.right)]
-    assert tree.known is not None
-    clique = _marginal(release, tree.known.place, tree.variables)
-    for place in tree.statements:
+def _clique(release: Release, leaf: Leaf) -> _Marginal:
+    """A known margin that the model is made of; every other margin must agree with it."""
+    assert leaf.known is not None
+    clique = _marginal(release, leaf.known.place, leaf.variables)
+    for place in leaf.statements:
         statement = release.statements[place]
         _check_agreement(_marginal(release, place, frozenset(statement.variables)), clique)
-    return [clique]
+    return clique
 
 
 def _marginal(release: Release, place: int, variables: frozenset[str]) -> _Marginal:

@@ -65,13 +65,6 @@ def _slot_of(keys: IntArray, k: Any, table: IntArray) -> Any:
     return slot
 
 
-@compiled_above(FEW)
-def spread(keys: IntArray, count: int, table: IntArray) -> None:
-    """Enter the first `count` keys into an empty table."""
-    for k in range(count):
-        table[_slot_of(keys, k, table)] = k
-
-
 # Tuples are taken apart before loops: handing them on, or looking a member up, counts references
 # to all their arrays, which costs more than the arithmetic.
 @compiled
@@ -125,15 +118,14 @@ def _others(transition: Transition, partial: IntArray, beside: IntArray) -> tupl
 
 @compiled_above(FEW)
 def follow(
-    transition: Transition, keys: IntArray, begin: int, layer: DiagramLayer, places: IntArray,
-    table: IntArray, lines: LineTable, count: int,
-) -> tuple[int, int]:  # fmt: skip
+    transition: Transition, keys: IntArray, layer: DiagramLayer, places: IntArray,
+    table: IntArray, lines: LineTable,
+) -> int:  # fmt: skip
     """Find the values of the cell that each node allows, and the line that they lead along.
 
     Of `layer`, `firsts` gets the smallest value and what the other cells then are (all above
     their lower bounds), `sizes` how many values there are, `goals` the line, and `places` the
-    place on it of the first. Stops when there is no room for another line; returns the next node
-    and the number of lines.
+    place on it of the first. Gives the number of lines.
     """
     touched, rows, moving = transition.touched, len(transition.before.low), transition.moving
     others, factor, origin_low = transition.others, transition.factor, transition.origin_low
@@ -141,10 +133,8 @@ def follow(
     _, least, most, same, more = transition.after
     partial = np.zeros(rows, dtype=np.int64)
     beside = np.zeros(len(others.row), dtype=np.int64)
-    for node in range(begin, len(keys)):
-        # The table of lines is made by the caller, which cannot know how many there will be.
-        if count == len(lines.keys):
-            return node, count
+    count = 0
+    for node in range(len(keys)):
         _recall(transition.before, keys, node, partial)
         low, high = _others(transition, partial, beside)
         for r in range(touched):
@@ -182,7 +172,7 @@ def follow(
         lines.least[line] = min(lines.least[line], place)
         end = place + layer.sizes[node] - 1 if moving > 0 else place
         lines.most[line] = max(lines.most[line], end)
-    return len(keys), count
+    return count
 
 
 @compiled
@@ -415,7 +405,13 @@ def _step(
         raise TooMuchWork(OUT_OF_MEMORY)
     layer = DiagramLayer.empty(transition, before)
     places = np.empty(before, np.int32)
-    lines = _followed_lines(transition, nodes.keys, layer, places)
+    # There are no more lines than nodes, and mostly far fewer: what is not used stays untouched.
+    room = np.empty((before, transition.lines.words), np.int64)
+    lines = LineTable(room, np.empty(before, np.int32), np.empty(before, np.int32))
+    table = np.full(1 << (2 * before - 1).bit_length(), -1, dtype=np.int32)
+    count = follow(transition, nodes.keys, layer, places, table, lines)
+    lines = LineTable(*(array[:count] for array in lines))
+    del table
     nodes.keys = np.empty((0, 1), np.int64)
     total = len(lines.least) + int((lines.most - lines.least).sum(dtype=np.int64))
     # Sums of ways have one more word if the last might run over.
@@ -448,22 +444,3 @@ def _step(
     if words > 1 and not sums[:, -1].any():
         sums = np.ascontiguousarray(sums[:, :-1])
     return _Nodes(keys, sums), layer, steps
-
-
-def _followed_lines(
-    transition: Transition, keys: IntArray, layer: DiagramLayer, places: IntArray
-) -> LineTable:
-    """Fill in what the nodes lead to; gives the lines found."""
-    capacity = min(len(keys), max(1024, len(keys) // 8))
-    lines = LineTable.empty(capacity, transition.lines.words)
-    begin = count = 0
-    while True:
-        table = np.full(1 << (2 * capacity - 1).bit_length(), -1, dtype=np.int32)
-        spread(lines.keys, count, table)
-        begin, count = follow(transition, keys, begin, layer, places, table, lines, count)
-        if begin == len(keys):
-            return LineTable(*(array[:count] for array in lines))
-        # As many more lines as the nodes left will find at the rate so far.
-        capacity = min(len(keys), max(2 * capacity, 2 * count * len(keys) // max(begin, 1)))
-        more = LineTable.empty(capacity - count, transition.lines.words)
-        lines = LineTable(*map(np.concatenate, zip(lines, more, strict=True)))

@@ -200,11 +200,6 @@ class LineTable(NamedTuple):
     least: IntArray
     most: IntArray
 
-    @classmethod
-    def empty(cls, size: int, words: int) -> LineTable:
-        """Room for so many lines."""
-        return cls(np.empty((size, words), np.int64), *np.empty((2, size), np.int32))
-
 
 class CompletingCells(NamedTuple):
     """Cells placed along with the first one, each completing an equation.
