@@ -41,12 +41,13 @@ def odometer(
         return
     waiting = [opened(chosen)]
     while waiting:
-        choice = next(waiting[-1], None)
-        if choice is None:
+        for choice in waiting[-1]:
+            chosen.append(choice)
+            break
+        else:
             waiting.pop()
             del chosen[-1:]
             continue
-        chosen.append(choice)
         if len(chosen) < levels:
             waiting.append(opened(chosen))
         else:

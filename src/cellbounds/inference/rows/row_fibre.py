@@ -13,7 +13,7 @@ the limit alone were rightly left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -73,16 +73,59 @@ class RowFibre:
     name = "generating functions of the rows of one conditional"
 
     def count(self) -> int:
-        """How many tables there are, in exact integers."""
-        return _count(self.system, self.effort)
+        """How many tables there are, exactly: one coefficient of a product of polynomials."""
+        from flint import fmpz_poly
+
+        system, effort, doing = self.system, effort, "counting the tables"
+        check_work(system.layout_steps, effort, doing)
+        size = system.surplus + 1
+        counted = [row_counts(row_type, effort) for row_type in system.types]
+        rows = len(system.type_of)
+        copies = system.copies
+        bits = [max(counts).bit_length() * n for counts, n in zip(counted, copies, strict=True)]
+        doublings = math.log2(size + 1) * math.log2(rows + 2)
+        check_work(TRANSFORM * size * (sum(bits) / 64 + rows) * doublings, effort, doing)
+        factors: list[Any] = [fmpz_poly([1] * (system.slack + 1))]
+        for row_type, counts, times in zip(system.types, counted, copies, strict=True):
+            coefficients = [0] * size
+            for offset, count in zip(system.offsets(row_type).tolist(), counts, strict=True):
+                if offset < size:
+                    coefficients[offset] = count
+            factors.append(fmpz_poly(coefficients).pow_trunc(times, size))
+        # Short coefficients first, so that long ones are few.
+        while len(factors) > 2:
+            factors.sort(key=lambda factor: -int(factor.height_bits()))
+            factors.append(factors.pop().mul_low(factors.pop(), size))
+        # Of the last product one coefficient is enough.
+        left, right = factors if len(factors) == 2 else (fmpz_poly([1]), factors[0])
+        ends = range(max(0, size - 1 - int(right.degree())), min(int(left.degree()), size - 1) + 1)
+        return int(sum(left[i] * right[size - 1 - i] for i in ends))
 
     def listed(self) -> Iterator[IntArray]:
         """All of them; by row, its sum first, then its cells, then their parts."""
         return tables_of(self.system)
 
     def weighted(self, weights: Weights) -> WeightedRowFibre:
-        """Sum their weights."""
-        rows = _weighted_rows(self.system, weights, self.effort)
+        """Sum their weights (see `Fibre`); rows that are alike are one."""
+        system, effort = self.system, effort
+        check_work(system.layout_steps, effort, WEIGHING)
+        distinct: dict[object, WeightedRow] = {}
+        rows = []
+        for place, number in enumerate(system.type_of.tolist()):
+            row_type = system.types[number]
+            cells = tuple(
+                SummedCell(weights, tuple(system.numbers(place, column).tolist()), parts, effort)
+                for column, parts in enumerate(row_type.parts)
+            )
+            key = (number, *(cell.key for cell in cells))
+            if key not in distinct:
+                distinct[key] = WeightedRow(row_type, cells, system.offsets(row_type), effort)
+            rows.append(distinct[key])
+        check_room(sum(row.numbers for row in distinct.values()), WEIGHING)
+        check_work(sum(row.making for row in distinct.values()), effort, WEIGHING)
+        check_room(len(rows) * (system.surplus + 1.0), WEIGHING)
+        products = len(rows) * product_steps(system.surplus + 1)
+        check_work(sum(row.steps for row in distinct.values()) + products, effort, WEIGHING)
         return WeightedRowFibre(self, rows, weights)
 
 
@@ -138,64 +181,6 @@ def _most_records(facts: ConditionalFacts) -> int | None:
         if not np.any(upper < 0):
             sums.append(int(upper.sum(dtype=object)))
     return min(sums, default=None)
-
-
-def _count(system: RowSystem, effort: float) -> int:
-    """The number of consistent tables: one coefficient of a product of polynomials."""
-    from flint import fmpz_poly
-
-    doing = "counting the tables"
-    check_work(system.layout_steps, effort, doing)
-    size = system.surplus + 1
-    counted = [row_counts(row_type, effort) for row_type in system.types]
-    rows = len(system.type_of)
-    bits = [max(counts).bit_length() * n for counts, n in zip(counted, system.copies, strict=True)]
-    doublings = math.log2(size + 1) * math.log2(rows + 2)
-    check_work(TRANSFORM * size * (sum(bits) / 64 + rows) * doublings, effort, doing)
-    factors: list[Any] = [fmpz_poly([1] * (system.slack + 1))]
-    for row_type, counts, copies in zip(system.types, counted, system.copies, strict=True):
-        coefficients = [0] * size
-        for offset, count in zip(system.offsets(row_type).tolist(), counts, strict=True):
-            if offset < size:
-                coefficients[offset] = count
-        factors.append(fmpz_poly(coefficients).pow_trunc(copies, size))
-    # Short coefficients first, so that long ones are few.
-    while len(factors) > 2:
-        factors.sort(key=lambda factor: -int(factor.height_bits()))
-        factors.append(factors.pop().mul_low(factors.pop(), size))
-    # Of the last product one coefficient is enough.
-    left, right = factors if len(factors) == 2 else (fmpz_poly([1]), factors[0])
-    ends = range(max(0, size - 1 - int(right.degree())), min(int(left.degree()), size - 1) + 1)
-    return int(sum(left[i] * right[size - 1 - i] for i in ends))
-
-
-def _weighted_rows(system: RowSystem, weights: Weights, effort: float) -> list[WeightedRow]:
-    """The rows with their weights, those that are alike being one.
-
-    Raises
-    ------
-    TooMuchWork
-        If summing their weights would take more steps than the effort.
-    """
-    check_work(system.layout_steps, effort, WEIGHING)
-    distinct: dict[object, WeightedRow] = {}
-    rows = []
-    for place, number in enumerate(system.type_of.tolist()):
-        row_type = system.types[number]
-        cells = tuple(
-            SummedCell(weights, tuple(system.numbers(place, column).tolist()), parts, effort)
-            for column, parts in enumerate(row_type.parts)
-        )
-        key = (number, *(cell.key for cell in cells))
-        if key not in distinct:
-            distinct[key] = WeightedRow(row_type, cells, system.offsets(row_type), effort)
-        rows.append(distinct[key])
-    check_room(sum(row.numbers for row in distinct.values()), WEIGHING)
-    check_work(sum(row.making for row in distinct.values()), effort, WEIGHING)
-    check_room(len(rows) * (system.surplus + 1.0), WEIGHING)
-    products = len(rows) * product_steps(system.surplus + 1)
-    check_work(sum(row.steps for row in distinct.values()) + products, effort, WEIGHING)
-    return rows
 
 
 class WeightedRowFibre:
@@ -360,11 +345,21 @@ def _level(system: RowSystem, rows: Sequence[WeightedRow]) -> Fraction:
             total += float((shares * offsets).sum() / shares.sum())
         return total
 
-    low, high = -64.0, 64.0
-    for _ in range(40):
+    price = _balanced(lambda price: expected(-price), system.surplus)
+    return Fraction(2.0 ** min(max(-price, -64.0), 64.0))
+
+
+def _balanced(used: Callable[[float], float], whole: float) -> float:
+    """The price at which what is used, the less the higher it is, adds up to a whole, or nearly."""
+    low, high = -1.0, 1.0
+    while used(low) < whole and low > -1e9:
+        low *= 2
+    while used(high) > whole and high < 1e9:
+        high *= 2
+    for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) < system.surplus else (low, middle)
-    return Fraction(2.0**high)
+        low, high = (middle, high) if used(middle) > whole else (low, middle)
+    return high
 
 
 def _best_sums(
@@ -374,7 +369,14 @@ def _best_sums(
     if not rows:
         return []
     logs = [own.log2() for own in weights]
-    price = _price(system, rows, logs)
+
+    def used(price: float) -> int:
+        """What the best row sums are together if a record has this price."""
+        pairs = zip(rows, logs, strict=True)
+        best = (row.offsets[np.argmax(own - price * row.offsets)] for row, own in pairs)
+        return int(sum(best)) + (system.slack if price < 0 else 0)
+
+    price = _balanced(used, system.surplus)
     short = [_shortfall(own - price * row.offsets) for row, own in zip(rows, logs, strict=True)]
     loose = _shortfall(-price * np.arange(system.slack + 1))
     limit = 1.0
@@ -392,27 +394,6 @@ def _best_sums(
 
 def _shortfall(values: npt.NDArray[np.floating[Any]]) -> FloatArray:
     return np.asarray(values.max() - values, dtype=np.float64)
-
-
-def _price(system: RowSystem, rows: Sequence[WeightedRow], logs: Sequence[FloatArray]) -> float:
-    """The price of a record at which the best row sums add up to N, or nearly."""
-
-    def used(price: float) -> int:
-        spent = sum(
-            int(row.offsets[np.argmax(own - price * row.offsets)])
-            for row, own in zip(rows, logs, strict=True)
-        )
-        return spent + (system.slack if price < 0 else 0)
-
-    low, high = -1.0, 1.0
-    while used(low) < system.surplus and low > -1e9:
-        low *= 2
-    while used(high) > system.surplus and high < 1e9:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if used(middle) > system.surplus else (low, middle)
-    return high
 
 
 def _best_among(
