@@ -76,7 +76,7 @@ class RowFibre:
         """How many tables there are, exactly: one coefficient of a product of polynomials."""
         from flint import fmpz_poly
 
-        system, effort, doing = self.system, effort, "counting the tables"
+        system, effort, doing = self.system, self.effort, "counting the tables"
         check_work(system.layout_steps, effort, doing)
         size = system.surplus + 1
         counted = [row_counts(row_type, effort) for row_type in system.types]
@@ -107,7 +107,7 @@ class RowFibre:
 
     def weighted(self, weights: Weights) -> WeightedRowFibre:
         """Sum their weights (see `Fibre`); rows that are alike are one."""
-        system, effort = self.system, effort
+        system, effort = self.system, self.effort
         check_work(system.layout_steps, effort, WEIGHING)
         distinct: dict[object, WeightedRow] = {}
         rows = []
