@@ -13,12 +13,7 @@ import numpy as np
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.hypergeometric import Hypergeometric, matched_tables
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Fibre, WeightedFibre, check_records
-from cellbounds.inference.unnamed_variables import (
-    SummedFibre,
-    TotalFibre,
-    summed_over,
-    summed_release,
-)
+from cellbounds.inference.unnamed_variables import SummedFibre, TotalFibre
 from cellbounds.model.priors import Weights
 from cellbounds.model.structure import Facts, gather
 from cellbounds.runtime.arrays import IntArray
@@ -72,8 +67,8 @@ def exact_fibre(release: Release, effort: float) -> Fibre:
         from cellbounds.inference.rows.row_fibre import rows_fibre
 
         return rows_fibre(facts, effort)
-    names = summed_over(release)
-    if names is not None:
+    names = release.named_variables
+    if len(names) < len(release.domain.names):
         with suppress(TooMuchWork):
             return _summed(facts, names, effort)
     return _diagrams(facts, effort)
@@ -83,7 +78,7 @@ def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre:
     """Tables over the variables that are spoken of, then their parts."""
     release, total = facts.release, facts.release.total
     if names:
-        sums = exact_fibre(summed_release(release, names), effort)
+        sums = exact_fibre(release.restricted(names), effort)
     elif total.upper is None:
         raise UnsupportedRelease("nothing limits the tables; give Total(upper=...)")
     else:

@@ -24,7 +24,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre
 from cellbounds.inference.protocol import NO_WEIGHT, Fibre, checked_whole
-from cellbounds.inference.unnamed_variables import split_tables, summed_over, summed_release
+from cellbounds.inference.unnamed_variables import merged_weights, split_tables
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.model.problem import make_problem
@@ -112,8 +112,8 @@ def summed_sets(
             )
     behind = cells_behind(release.domain, names)
     grid = behind.cells.reshape(behind.size, -1)
-    kinds = [weights.merged(members) for members in grid.tolist()]
-    if None in kinds:
+    merged = merged_weights(weights, grid)
+    if merged is None:
         raise UnsupportedRelease(
             "the parts of one summed cell have different factors, or shapes and none; their split "
             "has no closed form, so run a chain instead"
@@ -136,7 +136,7 @@ def summed_sets(
             raise InvalidInput(
                 f"summed table {number + 1} contradicts the release; list those that fit"
             )
-    return SummedSets(tables, grid, weights, Weights(tuple(kind for kind in kinds if kind)))
+    return SummedSets(tables, grid, weights, merged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,12 +253,12 @@ def combine_sets(
     >>> combined.meaning
     "document 002's equal average of the sets; does not target the posterior"
     """
-    names = summed_over(release)
-    if not names:
+    names = release.named_variables
+    if len(names) in (0, len(release.domain.names)):
         raise UnsupportedRelease(
             "no variable is summed over, or all are; there is one set of all tables"
         )
-    fibre = exact_fibre(summed_release(release, names), checked_effort(effort))
+    fibre = exact_fibre(release.restricted(names), checked_effort(effort))
     weights = belief_of(prior).weights(release.domain)
     sets = summed_sets(release, names, fibre, weights)
     return combine(sets, estimator, size, checked_generator(rng))

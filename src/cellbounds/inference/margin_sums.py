@@ -23,6 +23,7 @@ from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.chooser import exact_fibre, exact_sums
 from cellbounds.inference.enumeration import ListedFibre
 from cellbounds.inference.protocol import NO_WEIGHT
+from cellbounds.inference.unnamed_variables import merged_weights
 from cellbounds.model.priors import Weights
 from cellbounds.results.cell_index import CellIndex
 from cellbounds.results.distribution import Distribution
@@ -69,11 +70,8 @@ def reduced(release: Release, weights: Weights, over: tuple[str, ...]) -> tuple[
     if len(names) == len(domain.names):
         return release, weights
     behind = cells_behind(domain, names)
-    kinds = [weights.merged(members) for members in behind.cells.reshape(behind.size, -1).tolist()]
-    if None in kinds:
-        return release, weights
-    merged = Weights(tuple(kind for kind in kinds if kind is not None), weights.needs_total)
-    return release.restricted(names), merged
+    merged = merged_weights(weights, behind.cells.reshape(behind.size, -1))
+    return (release, weights) if merged is None else (release.restricted(names), merged)
 
 
 def _without_leaves(release: Release, kept: frozenset[str]) -> list[Statement]:
@@ -147,11 +145,9 @@ def margin_sums(
 def cell_numbers(release: Release, over: tuple[str, ...], places: CellIndex) -> list[int]:
     """The cells of a table that a question over all its variables, in any order, is about."""
     domain = release.domain
-    order = [over.index(name) for name in domain.names]
-    return [
-        int(np.ravel_multi_index([position[axis] for axis in order], domain.shape))
-        for position in places
-    ]
+    numbers = np.arange(domain.size).reshape(domain.shape)
+    turned = numbers.transpose([domain.names.index(name) for name in over])
+    return list(places.picked(turned).ravel().tolist())
 
 
 def _listed(
@@ -175,9 +171,8 @@ def _listed(
 def asked_groups(release: Release, over: tuple[str, ...], places: CellIndex) -> Iterator[IntArray]:
     """The cells of the table behind each sum that is asked about."""
     behind = cells_behind(release.domain, over)
-    shape = release.domain.project(over).shape
-    for position in places:
-        yield behind.cells_of(int(np.ravel_multi_index(position, shape)))
+    numbers = np.arange(behind.size).reshape(release.domain.project(over).shape)
+    return map(behind.cells_of, places.picked(numbers).ravel().tolist())
 
 
 def _conditioned(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ def posterior(
         if whole:
             sums = exact_sums(release, weights, steps)
             about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
-            found = partial(_distribution, sums.weighted, _cells_asked(release, names, places))
+            found = partial(_distribution, sums.weighted, cell_numbers(release, names, places))
             return Posterior(*about, places, belief, sums.weighted.error, None, found, sums.mode)
         margin = margin_sums(release, weights, names, places, steps, budget)
         about = answer_head(release, margin.name, Evidence.EXACT, begun, names)
@@ -137,18 +137,9 @@ def posterior(
 
 
 def _distribution(
-    weighted: WeightedFibre | Hypergeometric, cell_at: Callable[[int], int], number: int
+    weighted: WeightedFibre | Hypergeometric, cells: Sequence[int], number: int
 ) -> Distribution:
-    return weighted.distribution(cell_at(number))
-
-
-def _cells_asked(
-    release: Release, over: tuple[str, ...], places: CellIndex
-) -> Callable[[int], int]:
-    """The number of a cell of the table by its number among those asked about."""
-    if over == release.domain.names and places.chosen is None:
-        return int
-    return cell_numbers(release, over, places).__getitem__
+    return weighted.distribution(cells[number])
 
 
 def _independent(drawn: IntArray) -> MonteCarlo:

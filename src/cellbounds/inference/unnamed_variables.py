@@ -127,21 +127,11 @@ def _gain(kind: Kind, count: int) -> Fraction:
     return factor * (1 if shape is None else shape + count) / (count + 1)
 
 
-def summed_over(release: Release) -> tuple[str, ...] | None:
-    """The variables that statements name, if there are others that none does."""
-    domain = release.domain
-    named = frozenset(release.named_variables)
-    names = tuple(name for name in domain.names if name in named)
-    return names if len(names) < len(domain.names) else None
-
-
-def summed_release(release: Release, names: tuple[str, ...]) -> Release:
-    """The same statements about a table of fewer variables."""
-    domain = release.domain
-    groupings = {
-        name: grouping for name, grouping in domain.groupings.items() if grouping.of in names
-    }
-    return Release(domain.project(names).with_groupings(groupings), release.statements)
+def merged_weights(weights: Weights, grid: IntArray) -> Weights | None:
+    """The weights of summed cells, by the cells behind each; None if some are of neither kind."""
+    kinds = [weights.merged(members) for members in grid.tolist()]
+    known = tuple(kind for kind in kinds if kind is not None)
+    return Weights(known, weights.needs_total) if len(known) == len(kinds) else None
 
 
 class TotalFibre:
@@ -231,13 +221,12 @@ class SummedFibre:
 
     def weighted(self, weights: Weights) -> WeightedFibre:
         """Sum their weights (see `Fibre`)."""
-        kinds = [weights.merged(members) for members in self.grid.tolist()]
-        if None in kinds:
+        merged = merged_weights(weights, self.grid)
+        if merged is None:
             return self.directly(
                 "the parts of a summed cell have different factors, so that their sum has no "
                 "closed form, and {}"
             ).weighted(weights)
-        merged = Weights(tuple(kind for kind in kinds if kind), weights.needs_total)
         return WeightedSplits(self, weights, self.sums.weighted(merged))
 
 
