@@ -123,8 +123,22 @@ def _proposals(
         few = len(laid) <= MOST_AXES
         orders = itertools.permutations(laid) if few else [tuple(laid), tuple(laid[::-1])]
         yield from map(np.lexsort, orders)
+    if len(rising) <= MOST_AXES:
+        yield from _turned(rising)
     if size <= MOST_GREEDY:
         yield from _grown(sums, lower, upper)
+
+
+def _turned(axes: Sequence[IntArray]) -> Iterator[IntArray]:
+    """Half of the lines along one axis, then the others across: what is open shrinks from both."""
+    for place, lines in enumerate(axes):
+        others = [*axes[:place], *axes[place + 1 :]]
+        for chosen in itertools.permutations(others):
+            for half in {(int(lines.max()) + 1) // 2, (int(lines.max()) + 2) // 2}:
+                late = lines >= half
+                along = np.where(late, 0, lines)
+                across = np.where(late, lines, 0)
+                yield np.lexsort((across, *chosen, along, late))
 
 
 def _by_weight(levels: IntArray, weight: FloatArray) -> IntArray:
