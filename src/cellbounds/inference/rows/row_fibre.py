@@ -370,13 +370,13 @@ def _best_sums(
         return []
     logs = [own.log2() for own in weights]
 
-    def used(price: float) -> int:
+    def spent(price: float) -> int:
         """What the best row sums are together if a record has this price."""
         pairs = zip(rows, logs, strict=True)
         best = (row.offsets[np.argmax(own - price * row.offsets)] for row, own in pairs)
         return int(sum(best)) + (system.slack if price < 0 else 0)
 
-    price = _balanced(used, system.surplus)
+    price = _balanced(spent, system.surplus)
     short = [_shortfall(own - price * row.offsets) for row, own in zip(rows, logs, strict=True)]
     loose = _shortfall(-price * np.arange(system.slack + 1))
     limit = 1.0
