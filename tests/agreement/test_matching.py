@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.inference.hypergeometric import matched_tables
-from cellbounds.inference.protocol import Refusal
 from cellbounds.model.priors import Multinomial
 from cellbounds.model.structure import gather
 
@@ -91,7 +90,7 @@ def matching(release):
 @given(cases())
 def test_cells_and_mass_agree_with_every_table(release):
     found = matching(release)
-    assert not isinstance(found, Refusal)
+    assert found is not None
     tables = all_tables(release)
     assume(len(tables) <= MOST)
     weights = [Fraction(1, math.prod(map(math.factorial, table))) for table in tables]
@@ -140,7 +139,7 @@ def test_draws_follow_the_law():
 def test_other_releases_are_refused(statements):
     domain = cb.Domain({name: [0, 1] for name in "abc"})
     table = cb.Table(domain, np.arange(8).reshape(2, 2, 2))
-    assert isinstance(matching(cb.publish(table, *statements)), Refusal)
+    assert matching(cb.publish(table, *statements)) is None
 
 
 def test_priors_with_a_shape_or_unequal_probabilities_are_refused():
@@ -151,7 +150,7 @@ def test_priors_with_a_shape_or_unequal_probabilities_are_refused():
         cb.priors.Poisson([[1, 2], [3, 4]]),
         cb.priors.GammaPoisson(1, 1),
     ):
-        assert isinstance(matched_tables(gather(release), prior.weights(domain)), Refusal)
+        assert matched_tables(gather(release), prior.weights(domain)) is None
 
 
 def test_every_decomposable_order_is_found():
@@ -178,7 +177,7 @@ def test_margins_that_disagree_are_inconsistent():
 def test_a_total_that_disagrees_with_the_margins_is_inconsistent():
     domain = cb.Domain({"a": [0, 1], "b": [0, 1]})
     margins = [cb.Margin(["a"], [3, 4]), cb.Margin(["b"], [5, 2])]
-    assert not isinstance(matching(cb.Release(domain, [*margins, cb.Total(7)])), Refusal)
+    assert matching(cb.Release(domain, [*margins, cb.Total(7)])) is not None
     for order in (1, -1):
         release = cb.Release(domain, [*margins, cb.Total(8)][::order])
         with pytest.raises(cb.InconsistentRelease, match="disagree about N"):

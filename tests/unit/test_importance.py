@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
 from cellbounds.inference.importance.importance_sampling import (
     LAWS,
+    Estimate,
+    ImportanceDraws,
     estimate_count,
     importance_draws,
     make_proposal,
@@ -227,7 +228,7 @@ def test_limits_that_only_sharp_bounds_find():
 
 def test_a_prior_without_weight_on_any_table():
     weights = Multinomial([[1, 1], [0, 0]]).weights(SQUARE)
-    with pytest.raises(cb.InvalidInput, match="no weight to any table"):
+    with pytest.raises(cb.InvalidInput, match="no weight to any consistent table"):
         importance_draws(MARGINS, weights, draws=10, rng=seeded())
 
 

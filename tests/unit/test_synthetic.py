@@ -457,7 +457,9 @@ def test_a_report_needs_the_table_behind():
 
 @pytest.mark.parametrize("copies", [0, -1, 1.5, True, "2"])
 def test_copies_are_one_or_more(copies):
-    with pytest.raises(InvalidInput, match=re.escape(f"copies={copies!r}; give the number")):
+    with pytest.raises(
+        InvalidInput, match=re.escape(f"copies={copies!r}; give a whole number, 1 or more")
+    ):
         synthesize(MARGINS, copies=copies)
 
 

@@ -12,7 +12,7 @@ from benchmarks.profiles import Profile
 from benchmarks.results import Record
 from benchmarks.sections.counting import questions
 from cellbounds.inference.chooser import exact_fibre
-from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.protocol import DEFAULT_EFFORT
 
 SMALLEST = 50  # people
 PEOPLE_A_CELL = 5
@@ -65,10 +65,7 @@ def least_effort(release: cb.Release) -> int:
 def suffices(release: cb.Release, effort: float) -> bool:
     """Tell whether the tables are counted within an effort."""
     try:
-        fibre = exact_fibre(release, effort)
-        if isinstance(fibre, Refusal):
-            return False
-        fibre.count()
-    except cb.TooMuchWork:
+        exact_fibre(release, effort).count()
+    except (cb.TooMuchWork, cb.UnsupportedRelease):
         return False
     return True

@@ -1,31 +1,19 @@
-"""Which method sums over the tables of a release; keeps why the others were refused."""
+"""Which method sums over the tables of a release."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 
 import numpy as np
 
-from cellbounds.errors import CellboundsError, InvalidInput, TooMuchWork, UnsupportedRelease
+from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.hypergeometric import Hypergeometric, matched_tables
-from cellbounds.inference.protocol import (
-    DEFAULT_EFFORT,
-    MOST_RECORDS,
-    Fibre,
-    Refusal,
-    WeightedFibre,
-    too_many_records,
-)
-from cellbounds.inference.unnamed_variables import (
-    SummedFibre,
-    TotalFibre,
-    summed_over,
-    summed_release,
-)
+from cellbounds.inference.protocol import DEFAULT_EFFORT, Fibre, WeightedFibre, check_records
+from cellbounds.inference.unnamed_variables import SummedFibre, TotalFibre
 from cellbounds.model.priors import Weights
 from cellbounds.model.structure import Facts, gather
 from cellbounds.runtime.arrays import IntArray
@@ -62,88 +50,76 @@ def checked_generator(rng: int | np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(rng)
 
 
-def exact_fibre(release: Release, effort: float) -> Fibre | Refusal:
-    """The tables of a release, if a method can sum over them.
+def exact_fibre(release: Release, effort: float) -> Fibre:
+    """The tables of a release, as a method can sum over them.
 
     Raises
     ------
     InconsistentRelease
         If it was found out already that there are none.
+    TooMuchWork
+        If no method can within the effort.
+    UnsupportedRelease
+        If nothing limits the tables.
     """
-    return _fibre(gather(release), effort)
-
-
-def _fibre(facts: Facts, effort: float) -> Fibre | Refusal:
+    facts = gather(release)
     if facts.conditional is not None:
         from cellbounds.inference.rows.row_fibre import rows_fibre
 
         return rows_fibre(facts, effort)
-    names = summed_over(facts.release)
-    if names is not None:
-        fibre = _summed(facts, names, effort)
-        if not isinstance(fibre, Refusal) or fibre.steps is None:
-            return fibre
+    names = release.named_variables
+    if len(names) < len(release.domain.names):
+        with suppress(TooMuchWork):
+            return _summed(facts, names, effort)
     return _diagrams(facts, effort)
 
 
-def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre | Refusal:
+def _summed(facts: Facts, names: tuple[str, ...], effort: float) -> Fibre:
     """Tables over the variables that are spoken of, then their parts."""
-    release = facts.release
-    sums: Fibre | Refusal
+    release, total = facts.release, facts.release.total
     if names:
-        sums = _fibre(gather(summed_release(release, names)), effort)
-    elif release.total.upper is None:
-        return Refusal("nothing limits the tables; give Total(upper=...)")
-    elif release.total.upper >= MOST_RECORDS:
-        return too_many_records(release.total.upper)
+        sums = exact_fibre(release.restricted(names), effort)
+    elif total.upper is None:
+        raise UnsupportedRelease("nothing limits the tables; give Total(upper=...)")
     else:
-        sums = TotalFibre(release.total, effort)
-    if isinstance(sums, Refusal):
-        return sums
+        check_records(total.upper)
+        sums = TotalFibre(total, effort)
     return SummedFibre(release, names, sums, partial(_diagrams, facts, effort), effort)
 
 
-def _diagrams(facts: Facts, effort: float) -> Fibre | Refusal:
+def _diagrams(facts: Facts, effort: float) -> Fibre:
     from cellbounds.inference.decision_diagram.diagram_fibre import diagram_fibre
+    from cellbounds.inference.decision_diagram.layers import SumsTooWide
 
-    fibre = diagram_fibre(facts, effort)
-    if isinstance(fibre, Refusal) and fibre.steps == math.inf:
+    try:
+        return diagram_fibre(facts, effort)
+    except SumsTooWide:
         # The diagram cannot even be begun, though there may be few tables.
         from cellbounds.inference.solver_enumeration import few_tables
 
-        return few_tables(facts.release) or fibre
-    return fibre
-
-
-def exact_sums(release: Release, weights: Weights, effort: float) -> ExactSums | Refusal:
-    """Sums of the weights of all tables, if a method can make them within the effort."""
-    facts = gather(release)
-    matched = matched_tables(facts, weights, effort)
-    if not isinstance(matched, Refusal):
-        return ExactSums(matched.name, matched, partial(_compared, facts, weights, effort))
-    fibre = _fibre(facts, effort)
-    if isinstance(fibre, Refusal):
+        fibre = few_tables(facts.release)
+        if fibre is None:
+            raise
         return fibre
-    try:
-        sums = fibre.weighted(weights)
-        return ExactSums(fibre.name, sums, sums.mode)
-    except TooMuchWork as problem:
-        return Refusal(str(problem), effort)
 
 
-def _compared(facts: Facts, weights: Weights, effort: float) -> IntArray:
+def exact_sums(release: Release, weights: Weights, effort: float) -> ExactSums:
+    """Sums of the weights of all tables, if a method can make them; raises as `exact_fibre`."""
+    matched = matched_tables(gather(release), weights, effort)
+    if matched is not None:
+        return ExactSums(matched.name, matched, partial(_compared, release, weights, effort))
+    fibre = exact_fibre(release, effort)
+    sums = fibre.weighted(weights)
+    return ExactSums(fibre.name, sums, sums.mode)
+
+
+def _compared(release: Release, weights: Weights, effort: float) -> IntArray:
     """A most probable table where a closed form gives all but that."""
-    fibre = _fibre(facts, effort)
-    if isinstance(fibre, Refusal):
+    try:
+        fibre = exact_fibre(release, effort)
+    except TooMuchWork as problem:
         raise TooMuchWork(
             f"the most probable table has no closed form here, and there are too many to compare "
-            f"({fibre.reason}); the cells' own modes are known"
-        )
+            f"({problem}); the cells' own modes are known"
+        ) from None
     return fibre.weighted(weights).mode()
-
-
-def refused(refusal: Refusal) -> CellboundsError:
-    """The error for a question that only an exact method could answer."""
-    if refusal.steps is None:
-        return UnsupportedRelease(refusal.reason)
-    return TooMuchWork(refusal.reason)

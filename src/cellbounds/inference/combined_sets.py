@@ -22,9 +22,9 @@ import numpy as np
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
-from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
-from cellbounds.inference.protocol import Fibre, Refusal
-from cellbounds.inference.unnamed_variables import split_tables, summed_over, summed_release
+from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre
+from cellbounds.inference.protocol import NO_WEIGHT, Fibre, checked_whole
+from cellbounds.inference.unnamed_variables import merged_weights, split_tables
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.model.problem import make_problem
@@ -61,7 +61,7 @@ class SummedSets:
         """The posterior probability of each set."""
         logs = self.merged.logs(self.summed)
         if logs.max() == -np.inf:
-            raise InvalidInput("the prior gives no weight to any of the sets; give another prior")
+            raise InvalidInput(NO_WEIGHT)
         shares = np.exp(logs - logs.max())
         return np.asarray(shares / shares.sum())
 
@@ -112,13 +112,22 @@ def summed_sets(
             )
     behind = cells_behind(release.domain, names)
     grid = behind.cells.reshape(behind.size, -1)
-    kinds = [weights.merged(members) for members in grid.tolist()]
-    if None in kinds:
+    merged = merged_weights(weights, grid)
+    if merged is None:
         raise UnsupportedRelease(
             "the parts of one summed cell have different factors, or shapes and none; their split "
             "has no closed form, so run a chain instead"
         )
-    tables = _listed(summed, behind.size)
+    if not isinstance(summed, np.ndarray):
+        summed = np.array(list(itertools.islice(summed.listed(), MOST_SETS + 1)))
+        if len(summed) > MOST_SETS:
+            raise TooMuchWork(f"more than {MOST_SETS} summed tables fit; run a chain instead")
+    tables = summed.astype(np.int64)
+    if tables.ndim != 2 or tables.shape[1] != behind.size or not len(tables):
+        raise InvalidInput(
+            f"summed tables of shape {tables.shape}; give at least one, with {behind.size} cells "
+            "each"
+        )
     problem = make_problem(compile_release(release), release.domain.size)
     for number, table in enumerate(tables):
         counts = np.zeros(release.domain.size, dtype=np.int64)
@@ -127,22 +136,7 @@ def summed_sets(
             raise InvalidInput(
                 f"summed table {number + 1} contradicts the release; list those that fit"
             )
-    return SummedSets(tables, grid, weights, Weights(tuple(kind for kind in kinds if kind)))
-
-
-def _listed(summed: IntArray | Fibre, width: int) -> IntArray:
-    if isinstance(summed, np.ndarray):
-        tables = summed.astype(np.int64)
-    else:
-        listed = list(itertools.islice(summed.listed(), MOST_SETS + 1))
-        if len(listed) > MOST_SETS:
-            raise TooMuchWork(f"more than {MOST_SETS} summed tables fit; run a chain instead")
-        tables = np.array(listed, dtype=np.int64)
-    if tables.ndim != 2 or tables.shape[1] != width or not len(tables):
-        raise InvalidInput(
-            f"summed tables of shape {tables.shape}; give at least one, with {width} cells each"
-        )
-    return tables
+    return SummedSets(tables, grid, weights, merged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,9 +200,7 @@ def combine(sets: SummedSets, estimator: str, size: int, rng: np.random.Generato
     """
     if estimator not in ESTIMATORS:
         raise InvalidInput(f"estimator {estimator!r}; choose one of {', '.join(ESTIMATORS)}")
-    if isinstance(size, bool) or size < 1:
-        raise InvalidInput(f"size={size!r}; give a whole number, 1 or more")
-    count = len(sets.summed)
+    size, count = checked_whole("size", size), len(sets.summed)
     if estimator == "posterior":
         shares = sets.masses
         chosen = rng.choice(count, size=size, p=shares)
@@ -261,15 +253,12 @@ def combine_sets(
     >>> combined.meaning
     "document 002's equal average of the sets; does not target the posterior"
     """
-    names = summed_over(release)
-    if not names:
+    names = release.named_variables
+    if len(names) in (0, len(release.domain.names)):
         raise UnsupportedRelease(
             "no variable is summed over, or all are; there is one set of all tables"
         )
-    summed = summed_release(release, names)
-    fibre = exact_fibre(summed, checked_effort(effort))
-    if isinstance(fibre, Refusal):
-        raise refused(fibre)
+    fibre = exact_fibre(release.restricted(names), checked_effort(effort))
     weights = belief_of(prior).weights(release.domain)
     sets = summed_sets(release, names, fibre, weights)
     return combine(sets, estimator, size, checked_generator(rng))

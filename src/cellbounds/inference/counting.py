@@ -10,15 +10,15 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork, Unsettled
-from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre, refused
-from cellbounds.inference.protocol import Refusal
+from cellbounds.errors import InconsistentRelease, TooMuchWork, Unsettled
+from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre
+from cellbounds.inference.protocol import checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, stopped_late
 from cellbounds.statements import Release
 
 if TYPE_CHECKING:
-    from cellbounds.inference.importance.estimates import Estimate
+    from cellbounds.inference.importance.importance_sampling import Estimate
 
 ESTIMATE_SECONDS = 10.0
 """How long the estimate may take that goes with a refusal to count."""
@@ -78,22 +78,13 @@ def count_tables(
     """
     limit = checked_effort(effort)
     try:
-        fibre = exact_fibre(release, limit)
-        if isinstance(fibre, Refusal):
-            raise refused(fibre)
-        return fibre.count()
+        return exact_fibre(release, limit).count()
     except InconsistentRelease:
         return 0
     except TooMuchWork as problem:
-        raise _with_estimate(release, problem, budget) from None
-
-
-def _with_estimate(release: Release, problem: TooMuchWork, budget: Budget) -> TooManyTables:
-    from cellbounds.inference.importance.importance_sampling import estimate_count
-
-    part = budget.share(most=ESTIMATE_SECONDS)
-    estimate = estimate_count(release, rng=np.random.default_rng(0), budget=part)
-    return TooManyTables(f"{problem}; an estimate instead: {estimate}", estimate)
+        part = budget.share(most=ESTIMATE_SECONDS)
+        estimate = estimate_tables(release, budget=part)
+        raise TooManyTables(f"{problem}; an estimate instead: {estimate}", estimate) from None
 
 
 @budgeted
@@ -128,8 +119,7 @@ def estimate_tables(
     """
     from cellbounds.inference.importance.importance_sampling import estimate_count
 
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
-        raise InvalidInput(f"draws={draws!r}; give a whole number, 2 or more")
+    draws = checked_whole("draws", draws, 2)
     return estimate_count(release, draws=draws, rng=checked_generator(rng), budget=budget)
 
 
@@ -170,8 +160,8 @@ def tables(
     [[3, 2], [9, 36]]
     [[6, 4], [8, 32]]
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise InvalidInput(f"limit={limit!r}; give a whole number, 0 or more, or None")
+    if limit is not None:
+        checked_whole("limit", limit, 0)
     return _timed(release.domain, itertools.islice(_listed(release), limit), budget)
 
 
@@ -188,15 +178,10 @@ def _timed(domain: Domain, listed: Iterator[IntArray], budget: Budget) -> Iterat
 
 def _listed(release: Release) -> Iterator[IntArray]:
     try:
-        fibre = exact_fibre(release, LISTING_EFFORT)
+        return exact_fibre(release, LISTING_EFFORT).listed()
     except InconsistentRelease:
         return iter(())
     except TooMuchWork:
-        fibre = Refusal("too many tables to sum over", LISTING_EFFORT)
-    if not isinstance(fibre, Refusal):
-        return fibre.listed()
-    if fibre.steps is None:
-        raise refused(fibre)
-    from cellbounds.inference.solver_enumeration import searched_tables
+        from cellbounds.inference.solver_enumeration import searched_tables
 
-    return searched_tables(release)
+        return searched_tables(release)

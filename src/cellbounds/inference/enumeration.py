@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput
+from cellbounds.inference.protocol import NO_WEIGHT
 from cellbounds.model.priors import Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray, summable
@@ -45,14 +46,13 @@ def odometer(
             break
         else:
             waiting.pop()
-            if chosen:
-                chosen.pop()
+            del chosen[-1:]
             continue
-        if len(chosen) == levels:
+        if len(chosen) < levels:
+            waiting.append(opened(chosen))
+        else:
             yield chosen
             chosen.pop()
-        else:
-            waiting.append(opened(chosen))
 
 
 def adding_to(options: Sequence[Options], total: int) -> Iterator[list[int]]:
@@ -142,10 +142,7 @@ class WeightedList:
         self, tables: IntArray, masses: ScaledFloats, log_unit: float, error: float
     ) -> None:
         if not masses.mantissa.any():
-            raise InvalidInput(
-                "the prior gives no weight to any consistent table; give positive probabilities "
-                "or means to cells that must hold somebody"
-            )
+            raise InvalidInput(NO_WEIGHT)
         self._tables = tables
         self._chances: FloatArray = masses.shares()
         self._best = int(np.argmax(self._chances))

@@ -16,7 +16,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork
-from cellbounds.inference.protocol import DEFAULT_EFFORT, Refusal
+from cellbounds.inference.protocol import DEFAULT_EFFORT
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.model.structure import Facts, Leaf, Tree
 from cellbounds.results.distribution import Distribution
@@ -30,8 +30,11 @@ LARGEST = 10**9
 
 def matched_tables(
     facts: Facts, weights: Weights, effort: float = DEFAULT_EFFORT
-) -> Hypergeometric | Refusal:
+) -> Hypergeometric | None:
     """The hypergeometric law over the tables of a release, if it has this shape.
+
+    That is exact margins that make a decomposable model of all cells, equal and positive cell
+    probabilities and no other prior; and cells that can be gone through within the effort.
 
     Raises
     ------
@@ -39,25 +42,20 @@ def matched_tables(
         If two margins disagree.
     """
     release = facts.release
-    if any(shape is not None for shape, _ in weights.kinds) or len(set(weights.kinds)) > 1:
-        return Refusal("matching needs equal cell probabilities and no other prior")
-    if not weights.kinds or weights.kinds[0][1] == 0:
-        return Refusal("matching needs cells with a positive probability")
-    exact = all(
-        statement.fixed_counts(release.domain) is not None for statement in release.statements
-    )
+    shape, factor = next(iter(weights.kinds), (None, 0))
+    if shape is not None or factor == 0 or len(set(weights.kinds)) > 1:
+        return None
+    if any(statement.fixed_counts(release.domain) is None for statement in release.statements):
+        return None
     tree = facts.tree
-    if not exact or tree.variables != frozenset(release.domain.names) or not _known(tree):
-        return Refusal("matching needs exact margins that make a decomposable model of all cells")
-    factor = weights.kinds[0][1]
-    steps = _perfect_order(release, tree)
+    leaves = _leaves(tree)
+    known = all(leaf.known is not None for leaf in leaves)
+    if tree.variables != frozenset(release.domain.names) or not known:
+        return None
+    steps = _perfect_order(release, [_clique(release, leaf) for leaf in leaves])
     work, longest = _cost(release.domain, steps)
     if longest > MOST_WEIGHTS or work > effort:
-        return Refusal(
-            f"matching gives some cell about {longest:.1e} counts in {work:.1e} steps; the limits "
-            f"are {MOST_WEIGHTS:.0e} counts and {effort:.1e} steps",
-            work,
-        )
+        return None
     return Hypergeometric(release.domain, steps, float(factor))
 
 
@@ -108,15 +106,12 @@ def _cost(domain: Domain, steps: list[_Step]) -> tuple[float, float]:
     return float(work.max(initial=0)), longest
 
 
-def _known(tree: Tree) -> bool:
-    if isinstance(tree, Leaf):
-        return tree.known is not None
-    return _known(tree.left) and _known(tree.right)
+def _leaves(tree: Tree) -> list[Leaf]:
+    return [tree] if isinstance(tree, Leaf) else [*_leaves(tree.left), *_leaves(tree.right)]
 
 
-def _perfect_order(release: Release, tree: Tree) -> list[_Step]:
+def _perfect_order(release: Release, left: list[_Marginal]) -> list[_Step]:
     """The cliques in an order in which what each shares with those before lies in one of them."""
-    left = _cliques(release, tree)
     placed: list[_Marginal] = []
     steps: list[_Step] = []
     while left:
@@ -142,16 +137,14 @@ def _perfect_order(release: Release, tree: Tree) -> list[_Step]:
     return steps
 
 
-def _cliques(release: Release, tree: Tree) -> list[_Marginal]:
-    """The known margins that the model is made of; every other margin must agree with them."""
-    if not isinstance(tree, Leaf):
-        return [*_cliques(release, tree.left), *_cliques(release, tree.right)]
-    assert tree.known is not None
-    clique = _marginal(release, tree.known.place, tree.variables)
-    for place in tree.statements:
+def _clique(release: Release, leaf: Leaf) -> _Marginal:
+    """A known margin that the model is made of; every other margin must agree with it."""
+    assert leaf.known is not None
+    clique = _marginal(release, leaf.known.place, leaf.variables)
+    for place in leaf.statements:
         statement = release.statements[place]
         _check_agreement(_marginal(release, place, frozenset(statement.variables)), clique)
-    return [clique]
+    return clique
 
 
 def _marginal(release: Release, place: int, variables: frozenset[str]) -> _Marginal:

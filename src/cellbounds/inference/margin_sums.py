@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,9 +20,10 @@ import numpy as np
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
-from cellbounds.inference.chooser import ExactSums, exact_fibre, exact_sums
+from cellbounds.inference.chooser import exact_fibre, exact_sums
 from cellbounds.inference.enumeration import ListedFibre
-from cellbounds.inference.protocol import Refusal
+from cellbounds.inference.protocol import NO_WEIGHT
+from cellbounds.inference.unnamed_variables import merged_weights
 from cellbounds.model.priors import Weights
 from cellbounds.results.cell_index import CellIndex
 from cellbounds.results.distribution import Distribution
@@ -68,11 +70,8 @@ def reduced(release: Release, weights: Weights, over: tuple[str, ...]) -> tuple[
     if len(names) == len(domain.names):
         return release, weights
     behind = cells_behind(domain, names)
-    kinds = [weights.merged(members) for members in behind.cells.reshape(behind.size, -1).tolist()]
-    if None in kinds:
-        return release, weights
-    merged = Weights(tuple(kind for kind in kinds if kind is not None), weights.needs_total)
-    return release.restricted(names), merged
+    merged = merged_weights(weights, behind.cells.reshape(behind.size, -1))
+    return (release, weights) if merged is None else (release.restricted(names), merged)
 
 
 def _without_leaves(release: Release, kept: frozenset[str]) -> list[Statement]:
@@ -123,75 +122,57 @@ def margin_sums(
     budget: Budget,
     *,
     most_listed: int = MOST_LISTED,
-) -> MarginSums | Refusal:
-    """The distributions of the sums over some variables, exactly, if that can be had."""
+) -> MarginSums:
+    """The distributions of the sums over some variables, exactly.
+
+    Raises
+    ------
+    TooMuchWork
+        If that cannot be had.
+    """
     release, weights = reduced(release, weights, over)
-    names = release.domain.names
-    if set(over) == set(names):
-        return _cells(release, weights, over, places, effort)
-    try:
-        listed = _listed(release, weights, over, places, effort, most_listed)
-        if not isinstance(listed, Refusal) or listed.steps is None:
-            return listed
-        return _conditioned(release, weights, over, places, effort, budget)
-    except TooMuchWork as problem:
-        return Refusal(str(problem), effort)
-
-
-def _cells(
-    release: Release, weights: Weights, over: tuple[str, ...], places: CellIndex, effort: float
-) -> MarginSums | Refusal:
-    """Sums that are cells of what is left."""
-    sums = exact_sums(release, weights, effort)
-    if isinstance(sums, Refusal):
-        return sums
-    flat = cell_numbers(release, over, places)
-    try:
-        distributions = [sums.weighted.distribution(cell) for cell in flat]
-    except TooMuchWork as problem:  # sums that are made cell by cell
-        return Refusal(str(problem), effort)
-    return MarginSums(sums.name, sums.weighted.error, distributions)
+    if set(over) == set(release.domain.names):
+        # The sums are cells of what is left.
+        sums = exact_sums(release, weights, effort)
+        cells = cell_numbers(release, over, places)
+        distributions = list(map(sums.weighted.distribution, cells))
+        return MarginSums(sums.name, sums.weighted.error, distributions)
+    with suppress(TooMuchWork):
+        return _listed(release, weights, asked_groups(release, over, places), effort, most_listed)
+    return _conditioned(release, weights, over, places, effort, budget)
 
 
 def cell_numbers(release: Release, over: tuple[str, ...], places: CellIndex) -> list[int]:
     """The cells of a table that a question over all its variables, in any order, is about."""
     domain = release.domain
-    order = [over.index(name) for name in domain.names]
-    return [
-        int(np.ravel_multi_index([position[axis] for axis in order], domain.shape))
-        for position in places
-    ]
+    numbers = np.arange(domain.size).reshape(domain.shape)
+    turned = numbers.transpose([domain.names.index(name) for name in over])
+    return list(places.picked(turned).ravel().tolist())
 
 
 def _listed(
     release: Release,
     weights: Weights,
-    over: tuple[str, ...],
-    places: CellIndex,
+    groups: Iterator[IntArray],
     effort: float,
     most_listed: int,
-) -> MarginSums | Refusal:
+) -> MarginSums:
     """Every table, if they are few: each sum has the weights of its tables."""
     fibre = exact_fibre(release, effort)
-    if isinstance(fibre, Refusal):
-        return fibre
     tables = list(islice(fibre.listed(), most_listed + 1))
     if len(tables) > most_listed:
-        return Refusal(f"more than {most_listed:,} tables fit", effort)
-    groups = asked_groups(release, over, places)
-    weighed = ListedFibre(
-        np.array(tables, dtype=np.int64).reshape(len(tables), release.domain.size)
-    ).weighted(weights)
-    distributions = [weighed.sums(cells) for cells in groups]
-    return MarginSums(f"{fibre.name}, every table listed", weighed.error, distributions)
+        raise TooMuchWork(f"more than {most_listed:,} tables fit")
+    listed = np.array(tables, dtype=np.int64).reshape(len(tables), release.domain.size)
+    weighed = ListedFibre(listed).weighted(weights)
+    name = f"{fibre.name}, every table listed"
+    return MarginSums(name, weighed.error, list(map(weighed.sums, groups)))
 
 
 def asked_groups(release: Release, over: tuple[str, ...], places: CellIndex) -> Iterator[IntArray]:
     """The cells of the table behind each sum that is asked about."""
     behind = cells_behind(release.domain, over)
-    shape = release.domain.project(over).shape
-    for position in places:
-        yield behind.cells_of(int(np.ravel_multi_index(position, shape)))
+    numbers = np.arange(behind.size).reshape(release.domain.project(over).shape)
+    return map(behind.cells_of, places.picked(numbers).ravel().tolist())
 
 
 def _conditioned(
@@ -201,7 +182,7 @@ def _conditioned(
     places: CellIndex,
     effort: float,
     budget: Budget,
-) -> MarginSums | Refusal:
+) -> MarginSums:
     """The mass of the tables with each sum that a cell of the margin can have."""
     margin = release.domain.project(over)
     labels = [margin.labels(position) for position in places]
@@ -209,10 +190,9 @@ def _conditioned(
     limits = [(int(ends[cell][0]), int(ends[cell][1])) for cell in labels]
     number = sum(high - low + 1 for low, high in limits)
     if number > MOST_SUMS:
-        return Refusal(
+        raise TooMuchWork(
             f"the sums can have {number:,} values, and the masses of up to {MOST_SUMS:,} are found "
-            "one by one",
-            effort,
+            "one by one"
         )
     methods: dict[str, None] = {}
     errors, distributions = [0.0], []
@@ -222,49 +202,27 @@ def _conditioned(
             logs[0] = 0.0
         for place, value in enumerate(range(low, high + 1) if low < high else ()):
             if budget.spent:
-                return Refusal("the masses of the sums took too long", effort)
-            sums = _given(
-                release,
-                weights,
-                Known(over, lower={cell: value}, upper={cell: value}),
-                effort / number,
-            )
-            if isinstance(sums, Refusal):
-                return sums
-            if sums is not None:
+                raise TooMuchWork("the masses of the sums took too long")
+            given = Known(over, lower={cell: value}, upper={cell: value})
+            more = Release(release.domain, [*release.statements, given])
+            with suppress(InconsistentRelease, InvalidInput):  # no table, or none with a weight
+                sums = exact_sums(more, weights, effort / number)
                 logs[place] = sums.weighted.log_mass
                 methods[sums.name] = None
                 errors.append(sums.weighted.error + 4 * UNIT * (1 + abs(logs[place])))
         distributions.append(_distribution(low, logs))
     if not methods and any(factor == 0 for _, factor in weights.kinds):
         # Nothing was weighed, so that it is not known yet whether any table has a weight.
-        weighed = exact_sums(release, weights, effort)
-        if isinstance(weighed, Refusal):
-            return weighed
+        exact_sums(release, weights, effort)
     name = f"{', '.join(methods)}, given each sum" if methods else "bounds that meet"
     return MarginSums(name, 2 * max(errors), distributions)
-
-
-def _given(
-    release: Release, weights: Weights, sum_known: Known, effort: float
-) -> ExactSums | Refusal | None:
-    """The sums over all tables with one more thing known; None if none has any weight."""
-    try:
-        return exact_sums(
-            Release(release.domain, [*release.statements, sum_known]), weights, effort
-        )
-    except (InconsistentRelease, InvalidInput):
-        return None
 
 
 def _distribution(low: int, logs: FloatArray) -> Distribution:
     """The distribution of the counts from `low` on with masses of these logarithms."""
     largest = logs.max()
     if largest == -math.inf:
-        raise InvalidInput(
-            "the prior gives no weight to any consistent table; give positive probabilities or "
-            "means to cells that must hold somebody"
-        )
+        raise InvalidInput(NO_WEIGHT)
     possible = np.flatnonzero(logs > -math.inf)
     chances = np.exp(logs[possible] - largest)
     return Distribution(low + possible, chances / chances.sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +11,12 @@ import numpy as np
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.errors import InvalidInput
-from cellbounds.inference.chooser import (
-    ExactSums,
-    checked_effort,
-    checked_generator,
-    exact_sums,
-    refused,
-)
+from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.inference.chooser import ExactSums, checked_effort, checked_generator, exact_sums
 from cellbounds.inference.hypergeometric import Hypergeometric
-from cellbounds.inference.margin_sums import MarginSums, asked_groups, cell_numbers, margin_sums
-from cellbounds.inference.protocol import Refusal, WeightedFibre, answer_head
-from cellbounds.model.priors import Belief, GammaPoisson, Weights, belief_of
+from cellbounds.inference.margin_sums import asked_groups, cell_numbers, margin_sums
+from cellbounds.inference.protocol import WeightedFibre, answer_head, checked_whole
+from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.results.cell_index import CellIndex, asked_cells
 from cellbounds.results.distribution import Distribution, MonteCarlo
 from cellbounds.results.draws import Draws
@@ -112,66 +106,53 @@ def posterior(
     weights, steps = _weights(release, belief), checked_effort(effort)
     names, chosen = asked_cells(release, over, cells)
     places = CellIndex(release.domain.project(names).shape, chosen)
-    sums: ExactSums | MarginSums | Refusal
-    if set(names) == set(release.domain.names):
-        sums = exact_sums(release, weights, steps)
-    else:
-        sums = margin_sums(release, weights, names, places, steps, budget)
-    if isinstance(sums, ExactSums):
-        about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
-        cells_asked = _cells_asked(release, names, places)
-        found = partial(_distribution, sums.weighted, cells_asked)
-        return Posterior(*about, places, belief, sums.weighted.error, None, found, sums.mode)
-    if isinstance(sums, MarginSums):
-        about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
-        each = sums.distributions.__getitem__
-        return Posterior(*about, places, belief, sums.error, None, each, None)
-    if sums.steps is None:
-        raise refused(sums)
+    whole = set(names) == set(release.domain.names)
+    try:
+        if whole:
+            sums = exact_sums(release, weights, steps)
+            about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
+            found = partial(_distribution, sums.weighted, cell_numbers(release, names, places))
+            return Posterior(*about, places, belief, sums.weighted.error, None, found, sums.mode)
+        margin = margin_sums(release, weights, names, places, steps, budget)
+        about = answer_head(release, margin.name, Evidence.EXACT, begun, names)
+        each = margin.distributions.__getitem__
+        return Posterior(*about, places, belief, margin.error, None, each, None)
+    except TooMuchWork as problem:
+        refusal = f"not exact: {problem}"
     # Of a margin, what can be drawn exactly may still be: the draws are independent then.
-    method = "chain" if set(names) == set(release.domain.names) else "auto"
-    ways: dict[str, Any] = {"method": method, "rng": rng, "effort": effort, "budget": budget}
-    drawn = sample(release, draws, prior=belief, **ways)
+    ways: dict[str, Any] = {"rng": rng, "effort": effort, "budget": budget}
+    drawn = sample(release, draws, prior=belief, method="chain" if whole else "auto", **ways)
     about = answer_head(release, drawn.method, Evidence.ESTIMATED, begun, names)
     best = partial(_best_drawn, drawn, weights)
     connected = (f"connected: {drawn.connected}",) if drawn.connected else ()
-    notes = (f"not exact: {sums.reason}", *connected, *drawn.notes)
+    notes = (refusal, *connected, *drawn.notes)
     if names == release.domain.names and chosen is None:
         return Posterior(*about, places, belief, None, drawn.monte_carlo, drawn.cell, best, notes)
-    asked = _drawn_sums(drawn, names, places)
+    flat = drawn.counts.reshape(len(drawn), -1)
+    groups = asked_groups(release, names, places)
+    asked = np.stack([flat[:, members].sum(axis=1) for members in groups], axis=1)
     checks = _checks(drawn, asked).shaped(places.shape)
     counted = partial(_counted, asked)
     return Posterior(*about, places, belief, None, checks, counted, best, notes)
 
 
 def _distribution(
-    weighted: WeightedFibre | Hypergeometric, cell_at: Callable[[int], int], number: int
+    weighted: WeightedFibre | Hypergeometric, cells: Sequence[int], number: int
 ) -> Distribution:
-    return weighted.distribution(cell_at(number))
+    return weighted.distribution(cells[number])
 
 
-def _cells_asked(
-    release: Release, over: tuple[str, ...], places: CellIndex
-) -> Callable[[int], int]:
-    """The number of a cell of the table by its number among those asked about."""
-    if over == release.domain.names and places.chosen is None:
-        return int
-    return cell_numbers(release, over, places).__getitem__
-
-
-def _drawn_sums(drawn: Draws, over: tuple[str, ...], places: CellIndex) -> IntArray:
-    """The sums asked about in each table drawn, one column for each."""
-    flat = drawn.counts.reshape(len(drawn), -1)
-    groups = asked_groups(drawn.release, over, places)
-    return np.stack([flat[:, cells].sum(axis=1) for cells in groups], axis=1)
+def _independent(drawn: IntArray) -> MonteCarlo:
+    """How far averages of independent draws can be trusted."""
+    size, shape = len(drawn), drawn.shape[1:]
+    spread = drawn.std(axis=0, ddof=1) if size > 1 else np.full(shape, np.nan)
+    return MonteCarlo(spread / np.sqrt(size), np.full(shape, float(size)))
 
 
 def _checks(drawn: Draws, sums: IntArray) -> MonteCarlo:
     """How far averages of sums of the cells drawn can be trusted."""
-    size = len(sums)
     if drawn.independent:
-        spread = sums.std(axis=0, ddof=1) if size > 1 else np.full(sums.shape[1], np.nan)
-        return MonteCarlo(spread / np.sqrt(size), np.full(sums.shape[1], float(size)))
+        return _independent(sums)
     from cellbounds.inference.chains.chain_sampling import FEWEST, diagnose
 
     chains = np.array_split(sums, drawn.chains)
@@ -193,21 +174,18 @@ def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:
 
 
 def _weights(release: Release, belief: Belief) -> Weights:
-    weights = belief.weights(release.domain)
-    if weights.needs_total and not _total_known(release):
+    domain = release.domain
+    weights = belief.weights(domain)
+    # N is said, or an exact margin adds up to it.
+    known = release.total.exact is not None or any(
+        statement.fixed_counts(domain) is not None for statement in release.statements
+    )
+    if weights.needs_total and not known:
         raise InvalidInput(
             f"the prior is {belief.name}, which needs N; give Total(N), or "
             "prior=cb.priors.Poisson(means)"
         )
     return weights
-
-
-def _total_known(release: Release) -> bool:
-    """Whether N follows: it is said, or an exact margin adds up to it."""
-    domain = release.domain
-    return release.total.exact is not None or any(
-        statement.fixed_counts(domain) is not None for statement in release.statements
-    )
 
 
 @budgeted
@@ -270,8 +248,7 @@ def sample(
     >>> draws.method, draws.independent, [cb.violations(table, release) for table in draws]
     ('generating functions of the rows of one conditional', True, [[], [], []])
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise InvalidInput(f"size={size!r}; give the number of tables to draw, 1 or more")
+    size = checked_whole("size", size)
     if method not in METHODS:
         raise InvalidInput(f"method {method!r}; choose one of {', '.join(METHODS)}")
     options = {"chains": chains, "moves": moves, "proposal": proposal}
@@ -283,41 +260,23 @@ def sample(
     belief = belief_of(prior)
     weights = _weights(release, belief)
     begun = time.perf_counter()
+    exact: ExactSums | None = None
     if method in ("auto", "exact") and not chain:
-        sums = exact_sums(release, weights, checked_effort(effort))
-        if isinstance(sums, ExactSums):
-            return _exact(release, belief, sums, int(size), generator, begun)
-        if method == "exact" or sums.steps is None:
-            raise refused(sums)
+        try:
+            exact = exact_sums(release, weights, checked_effort(effort))
+        except TooMuchWork:
+            if method == "exact":
+                raise
+    if exact is not None:
+        counts = exact.weighted.draw(size, generator).reshape(size, *release.domain.shape)
+        about = answer_head(release, exact.name, Evidence.EXACT, begun)
+        return Draws(*about, counts, belief, True, None, _independent(counts))
     common: dict[str, Any] = {"rng": generator, "budget": budget}
     if method == "importance":
-        return _importance(release, belief, weights, int(size), begun, **common)
+        return _importance(release, belief, weights, size, begun, **common)
     from cellbounds.inference.chains.chain_sampling import chain_draws
 
-    if latent and not isinstance(belief, GammaPoisson):
-        raise InvalidInput("latent=True draws Gamma means; give prior=cb.priors.GammaPoisson(...)")
-    return chain_draws(release, belief, weights, int(size), begun, start=start, **common, **chain)
-
-
-def _exact(
-    release: Release,
-    belief: Belief,
-    sums: ExactSums,
-    size: int,
-    rng: np.random.Generator,
-    begun: float,
-) -> Draws:
-    shape = release.domain.shape
-    counts = sums.weighted.draw(size, rng).reshape(size, *shape)
-    spread = counts.std(axis=0, ddof=1) if size > 1 else np.full(shape, np.nan)
-    return Draws(
-        *answer_head(release, sums.name, Evidence.EXACT, begun),
-        counts,
-        belief,
-        independent=True,
-        weights=None,
-        monte_carlo=MonteCarlo(spread / np.sqrt(size), np.full(shape, float(size))),
-    )
+    return chain_draws(release, belief, weights, size, begun, start=start, **common, **chain)
 
 
 def _importance(

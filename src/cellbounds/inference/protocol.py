@@ -7,37 +7,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from cellbounds.errors import TooMuchWork
+from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.model.priors import MOST_WEIGHTS, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.results.evidence import Evidence
 from cellbounds.runtime.arrays import SAFE, IntArray
-from cellbounds.statements import Release
+from cellbounds.statements import Known, Release
 
 DEFAULT_EFFORT = 2_000_000_000
 """Elementary steps (one product or sum of weights) that an exact answer may cost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a method does not sum over a fibre: its reason, and the steps it would take if known."""
-
-    reason: str
-    steps: float | None = None
 
 
 MOST_RECORDS = SAFE // 4
 """Tables of more records than this are not summed over."""
 
 
-def too_many_records(most: int) -> Refusal:
-    """The refusal of a total that 64-bit sums have no room for."""
-    return Refusal(f"N may be {most}; sums over tables go up to {MOST_RECORDS}")
+NO_WEIGHT = (
+    "the prior gives no weight to any consistent table; give positive probabilities or means to "
+    "cells that must hold somebody"
+)
 
 
 class WeightedFibre(Protocol):
@@ -96,6 +88,34 @@ class Fibre(Protocol):
             If the sums would take more steps than the effort that the fibre was made with.
         """
         ...
+
+
+def check_records(most: int) -> None:
+    """Refuse totals that 64-bit sums have no room for."""
+    if most >= MOST_RECORDS:
+        raise UnsupportedRelease(f"N may be {most}; sums over tables go up to {MOST_RECORDS}")
+
+
+def supported_release(release: Release, weights: Weights) -> Release:
+    """The release, with the cells that a prior gives no count to known to be empty."""
+    if len(weights.kinds) != release.domain.size:
+        raise InvalidInput(
+            f"weights for {len(weights.kinds)} cells and a table of {release.domain.size}; make "
+            "them from the release's domain"
+        )
+    empty = [0 if factor == 0 else None for _, factor in weights.kinds]
+    if 0 not in empty:
+        return release
+    upper = np.array(empty, dtype=object).reshape(release.domain.shape)
+    nobody = Known(release.domain.names, upper=upper)
+    return Release(release.domain, [*release.statements, nobody])
+
+
+def checked_whole(name: str, value: object, least: int = 1) -> int:
+    """A whole number given for an option."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InvalidInput(f"{name}={value!r}; give a whole number, {least} or more")
+    return int(value)
 
 
 def check_work(steps: float, effort: float, what: str) -> None:

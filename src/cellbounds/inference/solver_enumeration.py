@@ -14,21 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from cellbounds.errors import (
-    CellboundsError,
-    InconsistentRelease,
-    TooMuchWork,
-    Unsettled,
-    UnsupportedRelease,
-)
-from cellbounds.inference.decision_diagram.components import with_upper_limits
+from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork, Unsettled
+from cellbounds.inference.decision_diagram.components import limited_problem
 from cellbounds.inference.enumeration import ListedFibre, odometer
-from cellbounds.model.constraints import compile_release
-from cellbounds.model.problem import Problem, make_problem, narrowed, presolve
+from cellbounds.model.problem import Problem, narrowed, presolve
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.statements import Release
-from cellbounds.statements.inequalities import NO_UPPER
 
 SECONDS = 60.0
 """Seconds that the solver may think about one question."""
@@ -85,18 +77,11 @@ def searched_tables(
     [1 0 1 1]
     """
     try:
-        full = make_problem(compile_release(release), release.domain.size)
+        _, full = limited_problem(release)
         presolved = presolve(full)
-        small, numbers = presolved.problem, presolved.cells
-        # Lists say nothing here that rows do not say too.
-        small = replace(small, upper=with_upper_limits(replace(small, lists=())).upper)
     except InconsistentRelease:
         return
-    if (small.upper == NO_UPPER).any():
-        raise UnsupportedRelease(
-            "nothing limits some of the cells, so there is no end of tables; give "
-            "Total(upper=...) or another upper limit"
-        )
+    small, numbers = presolved.problem, presolved.cells
     if not fits_solver(small):
         raise TooMuchWork(
             "the release is too large for the integer solver; publish fewer figures, or figures "

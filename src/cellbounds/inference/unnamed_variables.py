@@ -20,7 +20,7 @@ import numpy as np
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.enumeration import WeightedList, adding_to, odometer
-from cellbounds.inference.protocol import Fibre, Refusal, WeightedFibre
+from cellbounds.inference.protocol import Fibre, WeightedFibre
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
@@ -33,7 +33,7 @@ MOST_LISTED = 200_000
 STEPS = 200
 """Elementary steps that one weight of a part costs, made in many digits."""
 
-Direct = Callable[[], Fibre | Refusal]
+Direct = Callable[[], Fibre]
 """The same tables without summing first: for what sums do not tell."""
 
 
@@ -127,21 +127,11 @@ def _gain(kind: Kind, count: int) -> Fraction:
     return factor * (1 if shape is None else shape + count) / (count + 1)
 
 
-def summed_over(release: Release) -> tuple[str, ...] | None:
-    """The variables that statements name, if there are others that none does."""
-    domain = release.domain
-    named = frozenset(release.named_variables)
-    names = tuple(name for name in domain.names if name in named)
-    return names if len(names) < len(domain.names) else None
-
-
-def summed_release(release: Release, names: tuple[str, ...]) -> Release:
-    """The same statements about a table of fewer variables."""
-    domain = release.domain
-    groupings = {
-        name: grouping for name, grouping in domain.groupings.items() if grouping.of in names
-    }
-    return Release(domain.project(names).with_groupings(groupings), release.statements)
+def merged_weights(weights: Weights, grid: IntArray) -> Weights | None:
+    """The weights of summed cells, by the cells behind each; None if some are of neither kind."""
+    kinds = [weights.merged(members) for members in grid.tolist()]
+    known = tuple(kind for kind in kinds if kind is not None)
+    return Weights(known, weights.needs_total) if len(known) == len(kinds) else None
 
 
 class TotalFibre:
@@ -193,10 +183,10 @@ class SummedFibre:
         TooMuchWork
             If that cannot be done either: the refusal, with the reason put in.
         """
-        fibre = self._direct()
-        if isinstance(fibre, Refusal):
-            raise TooMuchWork(refusal.format(fibre.reason))
-        return fibre
+        try:
+            return self._direct()
+        except TooMuchWork as problem:
+            raise TooMuchWork(refusal.format(problem)) from None
 
     def count(self) -> int:
         """How many there are.
@@ -231,13 +221,12 @@ class SummedFibre:
 
     def weighted(self, weights: Weights) -> WeightedFibre:
         """Sum their weights (see `Fibre`)."""
-        kinds = [weights.merged(members) for members in self.grid.tolist()]
-        if None in kinds:
+        merged = merged_weights(weights, self.grid)
+        if merged is None:
             return self.directly(
                 "the parts of a summed cell have different factors, so that their sum has no "
                 "closed form, and {}"
             ).weighted(weights)
-        merged = Weights(tuple(kind for kind in kinds if kind), weights.needs_total)
         return WeightedSplits(self, weights, self.sums.weighted(merged))
 
 

@@ -14,9 +14,8 @@ from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.disclosure import NARROW, Audit, audit
 from cellbounds.disclosure.policies import DEFAULT, Outcome, policy_of
-from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chooser import checked_effort, exact_fibre
-from cellbounds.inference.protocol import Refusal
 from cellbounds.results import Unbounded
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import Budget
@@ -250,9 +249,8 @@ def _disclosure(published: str, audited: Audit, effort: float) -> Disclosure:
 
 def _counted(release: Release, effort: float) -> int | None:
     try:
-        fibre = exact_fibre(release, effort)
-        return None if isinstance(fibre, Refusal) else fibre.count()
-    except TooMuchWork:
+        return exact_fibre(release, effort).count()
+    except (TooMuchWork, UnsupportedRelease):
         return None
 
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, Unsettled
+from cellbounds.inference.chooser import checked_generator
 from cellbounds.inference.posterior import sample
+from cellbounds.inference.protocol import checked_whole
 from cellbounds.model.constraints import compile_release, violations
 from cellbounds.model.priors import Belief, Multinomial, Poisson, Uniform
 from cellbounds.results.draws import Draws
@@ -105,9 +107,8 @@ def synthesize(
     [['3/5', '2/5'], ['1/5', '4/5']]
     """
     _check(source, statement, digits, total)
-    if isinstance(copies, bool) or not isinstance(copies, int | np.integer) or copies < 1:
-        raise InvalidInput(f"copies={copies!r}; give the number of tables to draw, 1 or more")
-    seed = _seed(rng)
+    copies, generator = checked_whole("copies", copies), checked_generator(rng)
+    seed = None if isinstance(rng, np.random.Generator) else int(rng)
     rounded: Rounded | None = None
     if isinstance(source, Table):
         release, rounded = rounded_rates(source, statement or (), digits, total)
@@ -116,9 +117,9 @@ def synthesize(
     try:
         draws = sample(
             release,
-            max(int(copies), SPARE),
+            max(copies, SPARE),
             prior=usual_prior(release) if prior is None else prior,
-            rng=rng,
+            rng=generator,
             effort=effort,
             budget=budget,
         )
@@ -130,10 +131,10 @@ def synthesize(
             "leave the other statements out, or give another number of digits"
         ) from None
     _check_draws(draws)
-    counts = _first(draws, int(copies))
+    counts = _first(draws, copies)
     only = _only_table(draws, budget)
     original = only and not (isinstance(source, Table) and bool((counts[0] != source.counts).any()))
-    notes = _notes(draws, counts, int(copies), rounded, only, original)
+    notes = _notes(draws, counts, copies, rounded, only, original)
     about = release, draws.over, draws.method, draws.evidence, draws.seconds, None
     return Synthetic(*about, counts, draws, seed, rounded, original, notes)
 
@@ -196,14 +197,6 @@ def _check(source: object, statement: object, digits: object, total: object) -> 
             "a table without a statement; give the rates that the tables shall keep, such as "
             "'[Y|A,B]' with digits=2, or a release"
         )
-
-
-def _seed(rng: object) -> int | None:
-    if isinstance(rng, np.random.Generator):
-        return None
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
-        return int(rng)
-    raise InvalidInput(f"rng={rng!r}; give a seed (a whole number, 0 or more) or a numpy Generator")
 
 
 def _check_draws(draws: Draws) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.chains.basic_moves import basic_moves
 from cellbounds.inference.chains.conditional_moves import conditional_moves
 from cellbounds.inference.chains.lattice_moves import lattice_moves, markov_basis
 from cellbounds.inference.chains.metropolis import run_chain
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.chooser import exact_fibre
-from cellbounds.inference.protocol import Refusal, answer_head
+from cellbounds.inference.protocol import answer_head, checked_whole
 from cellbounds.model.priors import Belief, Weights
 from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
@@ -118,9 +118,12 @@ def chain_draws(
     **options: Any,
 ) -> Draws:
     """Run chains until they have drawn `size` tables together; options as for `run_chain`."""
-    if isinstance(chains, bool) or not isinstance(chains, int) or chains < 1:
-        raise InvalidInput(f"chains={chains!r}; give a whole number, 1 or more")
-    options |= {"moves": _moves(release, moves), "chains": chains, "draws": -(-size // chains)}
+    checked_whole("chains", chains)
+    if isinstance(moves, str):
+        if moves not in MOVES:
+            raise InvalidInput(f"moves {moves!r}; choose one of {', '.join(MOVES)}")
+        moves = MOVES[moves](release)
+    options |= {"moves": moves, "chains": chains, "draws": -(-size // chains)}
     drawn = run_chain(release, weights, **options)
     used, connected = drawn.moves.name, _connectivity(release, weights, drawn.moves)
     shape, means = release.domain.shape, drawn.means
@@ -161,14 +164,6 @@ def _first_draws(draws: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _moves(release: Release, moves: str | Moves | None) -> Moves | None:
-    if moves is None or isinstance(moves, Moves):
-        return moves
-    if moves not in MOVES:
-        raise InvalidInput(f"moves {moves!r}; choose one of {', '.join(MOVES)}")
-    return MOVES[moves](release)
-
-
 def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectivity:
     """Whether moves connect the tables: checked one by one if there are few and no theorem is."""
     known = moves.connected
@@ -176,11 +171,9 @@ def _connectivity(release: Release, weights: Weights, moves: Moves) -> Connectiv
         return known
     most = min(CHECKED_TABLES, CHECKED_PAIRS // max(len(moves), 1))
     try:
-        fibre = exact_fibre(release, CHECKED_EFFORT)
-        if isinstance(fibre, Refusal):
-            return known
-        tables = np.array(list(itertools.islice(fibre.listed(), most + 1)))
-    except TooMuchWork:
+        listed = exact_fibre(release, CHECKED_EFFORT).listed()
+        tables = np.array(list(itertools.islice(listed, most + 1)))
+    except (TooMuchWork, UnsupportedRelease):
         return known
     if not 0 < len(tables) <= most:
         return known

@@ -149,13 +149,12 @@ def summed_cells(release: Release) -> IntArray | None:
     if facts is not None:
         named = facts.conditional.variables
     else:
-        spoken = frozenset(release.named_variables)
-        named = tuple(name for name in domain.names if name in spoken)
+        named = release.named_variables
         if len(named) in (0, len(domain.names)):
             return None
     behind = cells_behind(domain, named)
     summed = np.empty(domain.size, dtype=np.int64)
-    summed[behind.cells] = np.repeat(np.arange(behind.size), np.diff(behind.starts))
+    summed[behind.cells] = np.repeat(np.arange(behind.size), behind.widths)
     return summed
 
 

@@ -42,6 +42,7 @@ from cellbounds.inference.chains.moves import (
     Sampler,
     constraint_matrix,
 )
+from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import Weights
 from cellbounds.model.problem import Problem, make_problem
@@ -51,7 +52,7 @@ from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.runtime.workers import shared
 from cellbounds.solvers.solve import bounds
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
 
 PROPOSALS = ("ordinary", "two-step")
@@ -172,27 +173,32 @@ def run_chain(
     size = release.domain.size
     thin = max(10, 2 * size) if thin is None else thin
     burn_in = draws * thin // 2 if burn_in is None else burn_in
-    _check_schedule(size, chains=chains, draws=draws, thin=thin, block=block, burn_in=burn_in)
-    effort = budget
-    _check_latent(weights, latent)
-    supported = _supported(release, weights)
+    schedule = {"chains": chains, "draws": draws, "thin": thin, "block": block}
+    for name, value in schedule.items():
+        checked_whole(name, value)
+    checked_whole("burn_in", burn_in, 0)
+    if chains * draws * size > MOST_KEPT:
+        raise TooMuchWork(
+            f"{draws} draws from {chains} chains of {size} cells do not fit into memory; ask for "
+            f"at most {MOST_KEPT // (chains * size)} draws"
+        )
+    if latent and any(shape is None or factor >= 1 for shape, factor in weights.kinds):
+        raise InvalidInput(
+            "latent=True draws Gamma means, and this prior has none; use GammaPoisson(shape, scale)"
+        )
+    supported = supported_release(release, weights)
     generator = np.random.default_rng(rng)
     try:
         problem = make_problem(compile_release(supported), size)
         _check_finite(problem, weights)
-        left = SECONDS if effort.left is None else effort.left
-        seconds = min(SECONDS, max(left, SHORTEST))
-        first = start_tables(supported, chains, generator, start, seconds=seconds, problem=problem)
+        seconds = _seconds(budget, SECONDS)
+        first = start_tables(supported, chains, generator, start, seconds=seconds)
     except InconsistentRelease:
         if supported is release:
             raise
-        raise InvalidInput(
-            "the prior gives no weight to any consistent table (it may be zero for cells that "
-            "cannot be empty, or no table may fit at all); give another prior"
-        ) from None
+        raise InvalidInput(f"{NO_WEIGHT} (or no table fits at all)") from None
     if moves is None:
-        left = PATIENCE if effort.left is None else effort.left
-        moves = choose_moves(supported, seconds=min(PATIENCE, max(left, SHORTEST)))
+        moves = choose_moves(supported, seconds=_seconds(budget, PATIENCE))
     elif supported is not release:
         # What was proven for all tables is not proven for those that have a weight.
         unknown = Connectivity(Connection.UNPROVEN, "the prior leaves out tables in between")
@@ -211,38 +217,13 @@ def run_chain(
         )
         for counts, seeds in zip(first, generator.integers(0, 2**63, size=(chains, 3)), strict=True)
     ]
-    counts, means, acceptance, stopped = _run(
-        model, states, effort, draws=draws, burn_in=burn_in, block=block
-    )
+    counts, means, acceptance, stopped = _run(model, states, budget, draws, burn_in, block)
     return ChainDraws(counts, moves, acceptance, means, stopped, proposal)
 
 
-def _check_schedule(size: int, **schedule: int) -> None:
-    for name, value in schedule.items():
-        least = 0 if name == "burn_in" else 1
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InvalidInput(f"{name}={value!r}; give a whole number, {least} or more")
-    chains, draws = schedule["chains"], schedule["draws"]
-    if chains * draws * size > MOST_KEPT:
-        raise TooMuchWork(
-            f"{draws} draws from {chains} chains of {size} cells do not fit into memory; ask for "
-            f"at most {MOST_KEPT // (chains * size)} draws"
-        )
-
-
-def _supported(release: Release, weights: Weights) -> Release:
-    """The release, with the cells that a prior gives no count to known to be empty."""
-    if len(weights.kinds) != release.domain.size:
-        raise InvalidInput(
-            f"weights for {len(weights.kinds)} cells and a table of {release.domain.size}; make "
-            "them from the release's domain"
-        )
-    empty = [0 if factor == 0 else None for _, factor in weights.kinds]
-    if 0 not in empty:
-        return release
-    upper = np.array(empty, dtype=object).reshape(release.domain.shape)
-    nobody = Known(release.domain.names, upper=upper)
-    return Release(release.domain, [*release.statements, nobody])
+def _seconds(budget: Budget, most: float) -> float:
+    """What a preparation may take: a little is tried even if the time is over."""
+    return min(most, max(most if budget.left is None else budget.left, SHORTEST))
 
 
 def _check_finite(problem: Problem, weights: Weights) -> None:
@@ -264,13 +245,6 @@ def _check_moves(moves: Moves, weights: Weights, first: IntArray) -> None:
         raise InvalidInput(
             "multinomial weights mean what they should only if N is known; say it (Total), or "
             "give another prior"
-        )
-
-
-def _check_latent(weights: Weights, latent: bool) -> None:
-    if latent and any(shape is None or factor >= 1 for shape, factor in weights.kinds):
-        raise InvalidInput(
-            "latent=True draws Gamma means, and this prior has none; use GammaPoisson(shape, scale)"
         )
 
 
@@ -297,7 +271,6 @@ def start_tables(
     start: Table | IntArray | None = None,
     *,
     seconds: float = SECONDS,
-    problem: Problem | None = None,
 ) -> IntArray:
     """One consistent table for each chain, flat.
 
@@ -331,7 +304,7 @@ def start_tables(
             f"{size} for each table"
         )
     tables = given.reshape(-1, size).astype(np.int64)
-    rules = problem or make_problem(compile_release(release), size)
+    rules = make_problem(compile_release(release), size)
     for number, table in enumerate(tables):
         if not rules.holds(table):
             raise InvalidInput(
@@ -447,8 +420,7 @@ def _effects(moves: Moves, rows: Any) -> Any:
 def _run(
     model: ChainModel,
     states: list[ChainState],
-    effort: Budget,
-    *,
+    budget: Budget,
     draws: int,
     burn_in: int,
     block: int,
@@ -468,9 +440,14 @@ def _run(
             # No round has steps before and after burn-in: only those after it count.
             counts_for = done >= burn_in
             now = min(block, (steps if counts_for else burn_in) - done)
-            segments = _round(model, states, now, effort)
-            if segments is None:
-                stopped = True
+            segments: list[Segment] = []
+            tasks = [(model, state, now) for state in states]
+            with closing(shared(budget.executor, _advanced, tasks)) as results:
+                while len(segments) < chains and not budget.spent:
+                    segments.append(next(results)[1])
+            # A round that is cut short is left out: all chains keep the same number of tables.
+            stopped = len(segments) < chains
+            if stopped:
                 break
             states = [state for state, *_ in segments]
             until = whole + len(segments[0][1])
@@ -479,8 +456,8 @@ def _run(
                 means[k, whole : whole + len(latent_means)] = latent_means
                 accepted[k] += moved if counts_for else 0
             whole, done = until, done + now
-            effort.say(done * chains, steps * chains)
-            block = _paced(block, longest, time.monotonic() - begun, effort)
+            budget.say(done * chains, steps * chains)
+            block = _paced(block, longest, time.monotonic() - begun, budget)
     except KeyboardInterrupt:
         stopped = True
         if not whole:
@@ -490,39 +467,18 @@ def _run(
             "the time was over before the chains had drawn a table; give more time, or a shorter "
             "burn_in"
         )
+    kept_means = means[:, :whole] if latent else None
     rates = accepted / max(done - burn_in, 1)
-    return (
-        tables_kept[:, :whole],
-        means[:, :whole] if latent else None,
-        rates,
-        stopped and whole < draws,
-    )
+    return tables_kept[:, :whole], kept_means, rates, stopped and whole < draws
 
 
 Segment = tuple[ChainState, IntArray, FloatArray, int]
 """Where a chain is after some steps, tables and means that are kept, moves accepted."""
 
 
-def _round(
-    model: ChainModel, states: list[ChainState], steps: int, effort: Budget
-) -> list[Segment] | None:
-    """Some steps of every chain; None if the time was over before the last one was done.
-
-    A round that is cut short is left out: all chains keep the same number of tables.
-    """
-    segments: list[Segment] = []
-    tasks = [(model, state, steps) for state in states]
-    with closing(shared(effort.executor, _advanced, tasks)) as results:
-        while len(segments) < len(tasks):
-            if effort.spent:
-                return None
-            segments.append(next(results)[1])
-    return segments
-
-
-def _paced(block: int, longest: int, took: float, effort: Budget) -> int:
+def _paced(block: int, longest: int, took: float, budget: Budget) -> int:
     """The steps of the next round, after one that took so many seconds."""
-    if effort.executor is not None:
+    if budget.executor is not None:
         return 2 * block if took < SHARED / 2 else block
     if took > ROUND:
         return max(1, block // 2)

@@ -10,11 +10,11 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.inference.decision_diagram.components import Component, Components, components_of
 from cellbounds.inference.decision_diagram.construction import MEMORY, Construction, construct
-from cellbounds.inference.decision_diagram.layers import transitions_of
+from cellbounds.inference.decision_diagram.layers import SumsTooWide, transitions_of
 from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
 from cellbounds.inference.enumeration import odometer
-from cellbounds.inference.protocol import Refusal
+from cellbounds.inference.protocol import NO_WEIGHT
 from cellbounds.model.priors import Kind, Weights, check_weights, weight_steps
 from cellbounds.model.structure import Facts
 from cellbounds.results.distribution import Distribution
@@ -30,7 +30,7 @@ MOST_TRIAL_CELLS = 2_000
 """Cells up to which such a diagram is tried at all."""
 
 
-def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductFibre | Refusal:
+def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductFibre:
     """The tables of any release, if a diagram of each of its components is small enough.
 
     The diagrams are made here, so that counting is certain to succeed afterwards. Where one does
@@ -43,20 +43,15 @@ def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductF
         nothing = Components(np.zeros(release.domain.size, dtype=np.int64), ())
         return ProductFibre(nothing, (), effort, str(contradiction))
     except TooMuchWork as wide:
-        return Refusal(str(wide), math.inf)
-    if isinstance(split, Refusal):
-        return split
+        raise SumsTooWide(str(wide)) from None
     known: dict[bytes, _Factor] = {}
     factors = []
     left = effort
     for component in split.components:
         signature = component.signature
         if signature not in known:
-            factor = _factor(component, release.domain.shape, left, memory)
-            if isinstance(factor, Refusal):
-                return factor
-            known[signature] = factor
-            left -= factor[0].steps
+            known[signature] = _factor(component, release.domain.shape, left, memory)
+            left -= known[signature][0].steps
         factors.append(known[signature])
     return ProductFibre(split, tuple(factors), effort)
 
@@ -65,31 +60,26 @@ _Factor = tuple[Construction, Diagram | None]
 """One component: what building its diagram came to, and the diagram if there was room for it."""
 
 
-def _factor(
-    component: Component, shape: tuple[int, ...], effort: float, memory: int
-) -> _Factor | Refusal:
+def _factor(component: Component, shape: tuple[int, ...], effort: float, memory: int) -> _Factor:
     about = component.sums, component.lower, component.upper
     order = best_order(*about, np.unravel_index(component.cells, shape))
-    steps = float(np.exp(min(order.log_steps, 700.0)))
-    hopeless = Refusal(
+    hopeless = TooMuchWork(
         f"the diagram of the tables would take about 10^{order.log_steps / np.log(10):.0f} steps, "
-        f"above the effort of {effort:.3g}",
-        steps,
+        f"above the effort of {effort:.3g}"
     )
     hopeful = order.log_steps <= np.log(TRIED * max(effort, 1.0))
     if not hopeful and len(component.cells) > MOST_TRIAL_CELLS:
-        return hopeless
-    transitions = transitions_of(order.cells, *about)
-    if transitions is None and hopeful:
-        return Refusal("what is left open between the cells does not fit 64-bit integers", math.inf)
-    if transitions is None:
-        return hopeless
-    # Estimates of long and thin tables are far too high, so a little is tried in any case.
-    built = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
-    if isinstance(built, Refusal) and hopeful:
-        return Refusal(f"the diagram of the tables is too large: {built.reason}", steps)
-    if isinstance(built, Refusal):
-        return hopeless
+        raise hopeless
+    try:
+        transitions = transitions_of(order.cells, *about)
+        # Estimates of long and thin tables are far too high, so a little is tried in any case.
+        built = construct(transitions, effort if hopeful else min(effort, TRIAL), memory)
+    except TooMuchWork as problem:
+        if not hopeful:
+            raise hopeless from None
+        if isinstance(problem, SumsTooWide):
+            raise
+        raise TooMuchWork(f"the diagram of the tables is too large: {problem}") from None
     return built, None if built.layers is None else Diagram(order.cells, built.layers)
 
 
@@ -202,10 +192,7 @@ class WeightedProduct:
             )
         )
         if self.log_mass == -np.inf:
-            raise InvalidInput(
-                "the prior gives no weight to any table that fits the release; give positive "
-                "weight to cells that the release says are not empty"
-            )
+            raise InvalidInput(NO_WEIGHT)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell."""

@@ -1,6 +1,9 @@
 """Layers of a decision diagram: the numbers that the compiled parts need to place cells in turn.
 
-A node is known by the partial sums of the open sums, written as digits of one key.
+A node is known by the partial sums of the open sums, written as digits of one key. After some of
+its cells a sum is known in part: s. What matters of s is which totals of the other cells would
+still do. If no total can fall short any more and none can be too large, all such s are the same,
+and are written as one. Values of s that cannot be completed are left out.
 
 The last cell of an equation has no choice. Placed together with the cell before it, it costs no
 layer of its own, and the nodes in between, often the most of all, are never made.
@@ -8,23 +11,91 @@ layer of its own, and the nodes in between, often the most of all, are never mad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.linear_constraints import (
-    LinearSum,
-    PartialSums,
-    partial_sums,
-)
+from cellbounds.errors import TooMuchWork
+from cellbounds.inference.decision_diagram.components import LinearSum
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
-BITS = 62
-"""Numbers of ways are written in words of so many bits."""
+TOO_WIDE = "what is left open between the cells does not fit 64-bit integers"
 
 MOST_LISTED = 50_000_000
 """Partial sums of listed values, over all layers, that may be written down."""
+
+
+class PartialSums(NamedTuple):
+    """One sum after 0, 1, ... of its cells, in the order in which they are placed.
+
+    Attributes
+    ----------
+    total
+        The sum.
+    places
+        When its cells are placed, ascending.
+    factors
+        Their factors.
+    low, high
+        Partial sums that can be reached and completed; a stage with low > high has none.
+    same, more
+        Partial sums from ``low + same`` to ``low + same + more`` are all alike.
+    rest_least, rest_most
+        The least and the most that the cells not placed yet give.
+    """
+
+    total: LinearSum
+    places: IntArray
+    factors: IntArray
+    low: IntArray
+    high: IntArray
+    same: IntArray
+    more: IntArray
+    rest_least: IntArray
+    rest_most: IntArray
+
+    @property
+    def width(self) -> IntArray:
+        """How many partial sums are told apart."""
+        return np.asarray(self.high - self.low + 1 - self.more)
+
+    @property
+    def completed(self) -> bool:
+        """Whether its last cell has no choice."""
+        return self.total.fixed and self.total.values is None and abs(int(self.factors[-1])) == 1
+
+    def allowed(self, stage: int) -> BoolArray:
+        """Which partial sums leave a listed value within reach of the other cells; empty: all."""
+        if self.total.values is None:
+            return np.zeros(0, dtype=bool)
+        partial = np.arange(int(self.low[stage]), int(self.high[stage]) + 1)
+        listed = np.array(sorted(self.total.values), dtype=np.int64)
+        after = np.searchsorted(listed, partial + self.rest_least[stage])
+        nearest = listed[np.minimum(after, len(listed) - 1)]
+        return np.asarray((after < len(listed)) & (nearest <= partial + self.rest_most[stage]))
+
+
+def partial_sums(total: LinearSum, rank: IntArray, lower: IntArray, upper: IntArray) -> PartialSums:
+    """The stages of a sum whose cells are placed in the order of `rank`."""
+    order = np.argsort(rank[total.cells], kind="stable")
+    factors, cells = total.factors[order], total.cells[order]
+    places = rank[cells]
+    first, second = factors * lower[cells], factors * upper[cells]
+    least = np.concatenate([[0], np.cumsum(np.minimum(first, second))])
+    most = np.concatenate([[0], np.cumsum(np.maximum(first, second))])
+    rest_least, rest_most = least[-1] - least, most[-1] - most
+    # Where there is no limit, the number that stands for none is further than any sum.
+    low = np.maximum(least, total.lower - rest_most)
+    high = np.minimum(most, total.upper - rest_least)
+    safe_low = np.maximum(low, total.lower - rest_least)
+    safe_high = np.minimum(high, total.upper - rest_most)
+    alike = safe_low <= safe_high
+    if total.values is not None:
+        alike[:-1] = False
+    same = np.where(alike, safe_low - low, 0)
+    more = np.where(alike, safe_high - safe_low, 0)
+    return PartialSums(total, places, factors, low, high, same, more, rest_least, rest_most)
 
 
 class DiagramLayer(NamedTuple):
@@ -56,6 +127,17 @@ class DiagramLayer(NamedTuple):
     sizes: IntArray
     goals: IntArray
     numbers: IntArray
+
+    @classmethod
+    def empty(cls, transition: Transition, nodes: int) -> DiagramLayer:
+        """A layer of so many nodes to be filled in."""
+        others = transition.others
+        lowers = np.append(transition.lower, others.lower)
+        spans = np.append(transition.upper, others.upper) - lowers + 1
+        firsts = np.zeros((nodes, len(lowers)), np.int32)
+        sizes, goals, numbers = (np.zeros(size, np.int32) for size in (nodes, nodes, 0))
+        slopes, step = np.append(1, others.slope), int(transition.moving > 0)
+        return cls(lowers, spans, slopes, step, firsts, sizes, goals, numbers)
 
     @property
     def nbytes(self) -> int:
@@ -188,28 +270,34 @@ class Transition(NamedTuple):
         return int(max(self.upper - self.lower, *spans.tolist(), *others.tolist(), 0)) + 4
 
 
+class SumsTooWide(TooMuchWork):
+    """A diagram cannot even be begun in 64-bit integers."""
+
+
 def transitions_of(
     cells: IntArray, sums: Sequence[LinearSum], lower: IntArray, upper: IntArray
-) -> list[Transition] | None:
-    """The transitions for an order of the cells; None if a number does not fit 64-bit integers."""
+) -> list[Transition]:
+    """The transitions for an order of the cells.
+
+    Raises
+    ------
+    SumsTooWide
+        If a number does not fit 64-bit integers.
+    """
     rank = np.empty_like(cells)
     rank[cells] = np.arange(len(cells))
     partial = [partial_sums(total, rank, lower, upper) for total in sums]
-    written = sum(
-        int((own.high - own.low + 1).sum())
-        for own, total in zip(partial, sums, strict=True)
-        if total.values is not None
-    )
-    if written > MOST_LISTED:
-        return None
+    listed = [own for own in partial if own.total.values is not None]
+    if sum(int((own.high - own.low + 1).sum()) for own in listed) > MOST_LISTED:
+        raise SumsTooWide(TOO_WIDE)
     bounds = lower[cells], upper[cells]
     stage = dict.fromkeys(range(len(sums)), 0)
     active: list[int] = []
     held: dict[int, _Digit] = {}
     transitions = []
-    for group in _groups(sums, partial, len(cells)):
+    for group in _groups(partial, len(cells)):
         active += [k for k, own in enumerate(partial) if int(own.places[0]) in group]
-        placed = _placed(sums, partial, active, group)
+        placed = _placed(partial, active, group)
         then = {k: stage[k] + len(placed.factors.get(k, ())) for k in active}
         moving = [
             k
@@ -219,54 +307,43 @@ def transitions_of(
         rows = [*moving, *(k for k in placed.rise if k not in moving)]
         rows += [k for k in active if k not in placed.rise]
         widths = [max(int(partial[k].width[then[k]]), 1) for k in rows]
-        before = SumCodes(
-            _digits([held.get(k, (0, 0, 1)) for k in rows]), *_limits(partial, stage, rows)
-        )
-        own_digits = _laid_out(widths)
-        after = SumCodes(_digits(own_digits), *_limits(partial, then, rows))
+        digits = _laid_out(widths)
+        before = _codes([held.get(k, (0, 0, 1)) for k in rows], partial, stage, rows)
+        after = _codes(digits, partial, then, rows)
         factor = _whole([placed.rise[k] for k in rows[: len(placed.rise)]])
-        highest = int(bounds[1][group[0]])
-        lines = _lines(factor[: len(moving)].tolist(), after, highest)
-        if lines is None:
-            return None
+        first = group[0]
+        lowest, highest = int(bounds[0][first]), int(bounds[1][first])
+        place_low, origin_low, spans = _lines(factor[: len(moving)].tolist(), after, highest)
+        allowed = [partial[k].allowed(then[k]) for k in moving]
+        begins = np.cumsum([0, *map(len, allowed)])[:-1]
         transitions.append(
             Transition(
-                int(bounds[0][group[0]]),
+                lowest,
                 highest,
                 len(placed.rise),
                 len(moving),
                 bool((after.more[: len(moving)] > 0).any()),
-                lines.place_low,
+                place_low,
                 factor,
-                _whole(lines.low),
-                _completing(sums, placed, group[1:], rows, bounds),
+                _whole(origin_low),
+                _completing(partial, placed, group[1:], rows, bounds),
                 before,
                 after,
-                _digits(_laid_out([*lines.widths, *widths[len(moving) :]])),
-                *_allowed([(sums[k], partial[k], then[k]) for k in moving]),
+                _digits(_laid_out([*spans, *widths[len(moving) :]])),
+                np.where([len(own) > 0 for own in allowed], begins, -1),
+                np.concatenate([np.zeros(0, dtype=bool), *allowed]),
             )
         )
         stage |= then
-        held = dict(zip(rows, own_digits, strict=True))
+        held = dict(zip(rows, digits, strict=True))
         active = [k for k in active if stage[k] < len(partial[k].places)]
     return transitions
 
 
-def _completes(total: LinearSum, own: PartialSums) -> bool:
-    return total.fixed and total.values is None and abs(int(own.factors[-1])) == 1
-
-
-def _groups(
-    sums: Sequence[LinearSum], partial: Sequence[PartialSums], size: int
-) -> list[list[int]]:
+def _groups(partial: Sequence[PartialSums], size: int) -> list[list[int]]:
     """Groups of consecutive cells: a first one, and those that complete an equation."""
-    listed: set[int] = set()
-    last: set[int] = set()
-    for total, own in zip(sums, partial, strict=True):
-        if total.values is not None:
-            listed.update(own.places.tolist())
-        elif _completes(total, own):
-            last.add(int(own.places[-1]))
+    listed = {at for own in partial if own.total.values for at in own.places.tolist()}
+    last = {int(own.places[-1]) for own in partial if own.completed}
     groups: list[list[int]] = []
     for at in range(size):
         if groups and at in last and at not in listed and groups[-1][0] not in listed:
@@ -295,12 +372,7 @@ class _Placed(NamedTuple):
     rise: dict[int, int]
 
 
-def _placed(
-    sums: Sequence[LinearSum],
-    partial: Sequence[PartialSums],
-    active: Iterable[int],
-    group: Sequence[int],
-) -> _Placed:
+def _placed(partial: Sequence[PartialSums], active: Iterable[int], group: Sequence[int]) -> _Placed:
     """What placing a group of cells does to the open sums."""
     factors: dict[int, dict[int, int]] = {}
     equations: dict[int, int] = {}
@@ -310,7 +382,7 @@ def _placed(
         if here:
             factors[k] = here
             end = int(partial[k].places[-1])
-            if end in group[1:] and _completes(sums[k], partial[k]):
+            if end in group[1:] and partial[k].completed:
                 equations.setdefault(end, k)
     slopes = {group[0]: 1}
     for at in group[1:]:
@@ -342,29 +414,24 @@ def _digits(digits: Sequence[_Digit]) -> Digits:
     return Digits(*_whole(digits).reshape(-1, 3).T.copy())
 
 
-def _limits(
-    partial: Sequence[PartialSums], stage: Mapping[int, int], rows: Sequence[int]
-) -> IntArray:
-    """Low, high, same and more of some partial sums, one line each."""
-    entries = [[own[stage[k]] for own in partial[k].limits] for k in rows]
-    return _whole(entries).reshape(-1, 4).T.copy()
+def _codes(
+    digits: Sequence[_Digit], partial: Sequence[PartialSums], stage: dict[int, int], rows: list[int]
+) -> SumCodes:
+    """How some partial sums are written."""
+    own = [(partial[k], stage[k]) for k in rows]
+    limits = [(sums.low[at], sums.high[at], sums.same[at], sums.more[at]) for sums, at in own]
+    return SumCodes(_digits(digits), *_whole(limits).reshape(-1, 4).T.copy())
 
 
-class _Lines(NamedTuple):
-    """The first place, and for each moving sum what it can be at the origin: least, how many."""
-
-    place_low: int
-    low: list[int]
-    widths: list[int]
-
-
-def _lines(factors: Sequence[int], after: SumCodes, highest: int) -> _Lines | None:
-    """What places and origins of lines there are; None if they leave 64-bit integers.
+def _lines(
+    factors: Sequence[int], after: SumCodes, highest: int
+) -> tuple[int, list[int], list[int]]:
+    """The first place, and for each moving sum what it can be at the origin: least, how many.
 
     The origin of a line is where its first moving sum is from 0 to below the (absolute) factor.
     """
     if not factors:
-        return _Lines(0, [], [])
+        return 0, [], []
     lows, highs = after.low.tolist(), after.high.tolist()
     step = factors[0]
     places = sorted((end - end % abs(step)) // step for end in (lows[0], highs[0]))
@@ -376,28 +443,29 @@ def _lines(factors: Sequence[int], after: SumCodes, highest: int) -> _Lines | No
         # Partial sums are written as if the cell were empty, which may be far from any end.
         away = abs(factor) * (max(map(abs, places)) + 2 * highest)
         if widths[-1] + abs(low[-1]) + away >= SAFE:
-            return None
+            raise SumsTooWide(TOO_WIDE)
     # At the origin the first sum is less than one factor above zero.
     low[0], widths[0] = 0, abs(step)
-    return _Lines(places[0], low, widths)
+    return places[0], low, widths
 
 
 def _completing(
-    sums: Sequence[LinearSum],
+    partial: Sequence[PartialSums],
     placed: _Placed,
-    others: Sequence[int],
-    rows: Sequence[int],
+    others: list[int],
+    rows: list[int],
     bounds: tuple[IntArray, IntArray],
 ) -> CompletingCells:
     equations = [placed.equations[at] for at in others]
     touched = [placed.factors[k] for k in rows if k in placed.factors]
     gain = _whole([[own.get(at, 0) for at in others] for own in touched])
+    lower, upper = (ends[others].astype(np.int64) for ends in bounds)
     return CompletingCells(
         _whole([rows.index(k) for k in equations]),
         _whole([placed.factors[k][at] for k, at in zip(equations, others, strict=True)]),
-        _whole([sums[k].lower for k in equations]),
-        bounds[0][list(others)].astype(np.int64),
-        bounds[1][list(others)].astype(np.int64),
+        _whole([partial[k].total.lower for k in equations]),
+        lower,
+        upper,
         _whole([placed.slopes[at] for at in others]),
         gain.reshape(len(touched), len(others)),
     )
@@ -405,17 +473,3 @@ def _completing(
 
 def _whole(values: Sequence[object]) -> IntArray:
     return np.array(values, dtype=np.int64)
-
-
-def _allowed(
-    moving: Sequence[tuple[LinearSum, PartialSums, int]],
-) -> tuple[IntArray, BoolArray]:
-    starts, tables, filled = [], [np.zeros(0, dtype=bool)], 0
-    for total, partial, stage in moving:
-        if total.values is None:
-            starts.append(-1)
-            continue
-        starts.append(filled)
-        tables.append(partial.allowed(stage, total.values))
-        filled += len(tables[-1])
-    return _whole(starts), np.concatenate(tables)

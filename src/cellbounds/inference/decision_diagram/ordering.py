@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.inference.decision_diagram.linear_constraints import LinearSum, partial_sums
+from cellbounds.inference.decision_diagram.components import LinearSum
+from cellbounds.inference.decision_diagram.layers import partial_sums
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
@@ -118,16 +119,10 @@ def _proposals(
     axes = [levels for levels in positions if len(np.unique(levels)) > 1]
     weight = (upper - lower).astype(float)
     rising = [_by_weight(levels, weight) for levels in axes]
-    keys = [rising, axes, [-levels for levels in rising]]
-    for laid in keys:
-        orders = (
-            itertools.permutations(laid)
-            if len(laid) <= MOST_AXES
-            else [tuple(laid), tuple(laid[::-1])]
-        )
-        for chosen in orders:
-            if chosen:
-                yield np.lexsort(chosen)
+    for laid in (rising, axes, [-levels for levels in rising]) if axes else ():
+        few = len(laid) <= MOST_AXES
+        orders = itertools.permutations(laid) if few else [tuple(laid), tuple(laid[::-1])]
+        yield from map(np.lexsort, orders)
     if len(rising) <= MOST_AXES:
         yield from _turned(rising)
     if size <= MOST_GREEDY:

@@ -1,4 +1,10 @@
-"""A finished diagram: its paths are the tables of one component of a release."""
+"""A finished diagram: its paths are the tables of one component of a release.
+
+Sums of weights over the paths, and draws of paths, are compiled. Numbers are pairs
+``mantissa * 2**(512 * exponent)``, mantissa 0 or in [2**-256, 2**256): in almost all sums the
+exponents agree, and nothing but an addition is left. A term that is dropped beside another is
+smaller by 2**-512 at least.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
+from cellbounds.inference.decision_diagram.construction import FEW
 from cellbounds.inference.decision_diagram.layers import DiagramLayer
 from cellbounds.model.priors import Kind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
 
 RANGE = 512
@@ -33,15 +41,10 @@ TIE = 1e-9
 
 
 class RangedFloats(NamedTuple):
-    """Numbers ``mantissa * 2**(512 * exponent)``, see `path_kernel`."""
+    """Numbers ``mantissa * 2**(512 * exponent)``, in which sums of weights are made."""
 
     mantissa: FloatArray
     exponent: IntArray
-
-    @classmethod
-    def zeros(cls, size: int, kind: type[np.signedinteger] = np.int32) -> RangedFloats:
-        """Numbers to be filled in."""
-        return cls(np.zeros(size), np.zeros(size, dtype=kind))
 
     def scaled(self) -> ScaledFloats:
         """The same numbers with exponents of two."""
@@ -54,6 +57,196 @@ class LayerWeights(NamedTuple):
     starts: IntArray
     mantissa: FloatArray
     exponent: IntArray
+
+
+UP, DOWN = 2.0**RANGE, 2.0**-RANGE
+TOP, BOTTOM = 2.0 ** (RANGE // 2), 2.0 ** -(RANGE // 2)
+
+
+@compiled
+def _normal(mantissa: Any, exponent: Any) -> tuple[Any, Any]:
+    """The same number with its mantissa in range."""
+    if mantissa >= TOP:
+        return mantissa * DOWN, exponent + 1
+    if 0 < mantissa < BOTTOM:
+        return mantissa * UP, exponent - 1
+    return mantissa, exponent
+
+
+@compiled
+def _plus(mantissa: Any, exponent: Any, other: Any, other_exponent: Any) -> tuple[Any, Any]:
+    """The sum of two numbers; its mantissa may be above the range."""
+    if other == 0.0:
+        return mantissa, exponent
+    if mantissa == 0.0:
+        return other, other_exponent
+    if exponent == other_exponent:
+        return mantissa + other, exponent
+    if exponent > other_exponent:
+        return (mantissa + other * DOWN if exponent == other_exponent + 1 else mantissa), exponent
+    if exponent + 1 == other_exponent:
+        return mantissa * DOWN + other, other_exponent
+    return other, other_exponent
+
+
+@compiled
+def _goal(layer: DiagramLayer, node: Any, k: Any) -> Any:
+    """The node that the k-th value of a node leads to; -1 if there is none."""
+    place = layer.goals[node] + layer.step * k
+    if len(layer.numbers) == 0:
+        return np.int64(place)
+    return np.int64(layer.numbers[place])
+
+
+# Tuples are taken apart before loops: handing them on, or looking a member up, counts references
+# to all their arrays, which costs more than the arithmetic.
+@compiled
+def _weight(
+    layer: DiagramLayer, node: Any, k: Any, starts: IntArray, mantissas: FloatArray,
+    exponents: IntArray,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The weight of the k-th values of a node."""
+    mantissa, exponent = 1.0, 0
+    for cell in range(len(starts)):
+        at = starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k
+        mantissa, exponent = _normal(mantissa * mantissas[at], exponent + np.int64(exponents[at]))
+    return mantissa, exponent
+
+
+@compiled_above(FEW)
+def backward(layer: DiagramLayer, weights: LayerWeights, after: RangedFloats) -> Any:
+    """The weight of all ways from each node to the end, from those of the next layer."""
+    starts, mantissas, exponents = weights
+    ahead, ahead_powers = after
+    sums, powers = np.zeros(len(layer.sizes)), np.zeros(len(layer.sizes), dtype=np.int32)
+    for node in range(len(layer.sizes)):
+        mantissa, exponent = 0.0, 0
+        for k in range(layer.sizes[node]):
+            goal = _goal(layer, node, k)
+            if goal >= 0:
+                term, power = _weight(layer, node, k, starts, mantissas, exponents)
+                term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
+                mantissa, exponent = _plus(mantissa, exponent, term, power)
+        sums[node], powers[node] = _normal(mantissa, exponent)
+    return RangedFloats(sums, powers)
+
+
+@compiled_above(FEW)
+def forward(layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, size: int) -> Any:
+    """The weight of all ways from the start to each node of the next layer, of this size.
+
+    Where all values lead to the same place, they are summed up before they are added there.
+    """
+    starts, mantissas, exponents = weights
+    before, before_powers = here
+    sums, powers = np.zeros(size), np.zeros(size, dtype=np.int32)
+    for node in range(len(layer.sizes)):
+        mantissa, exponent = 0.0, 0
+        for k in range(layer.sizes[node]):
+            goal = _goal(layer, node, k)
+            if goal < 0:
+                continue
+            term, power = _weight(layer, node, k, starts, mantissas, exponents)
+            mantissa, exponent = _plus(mantissa, exponent, term, power)
+            if layer.step == 0 and k + 1 < layer.sizes[node]:
+                continue
+            mantissa, exponent = _normal(mantissa, exponent)
+            mantissa, exponent = _normal(mantissa * before[node], exponent + before_powers[node])
+            sums[goal], powers[goal] = _plus(sums[goal], np.int64(powers[goal]), mantissa, exponent)
+            mantissa, exponent = 0.0, 0
+    for goal in range(len(sums)):
+        sums[goal], powers[goal] = _normal(sums[goal], np.int64(powers[goal]))
+    return RangedFloats(sums, powers)
+
+
+@compiled_above(FEW)
+def masses(
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats, block: int
+) -> Any:
+    """The weight of all paths in which each cell of the layer has each of its values.
+
+    Sums are made in blocks of nodes, so that no sum has very many terms.
+    """
+    starts, mantissas, exponents = weights
+    before, before_powers = here
+    ahead, ahead_powers = after
+    sums, powers = np.zeros(len(mantissas)), np.zeros(len(mantissas), dtype=np.int64)
+    # What goes through an edge: ways to its node, its own weight, ways from its goal.
+    part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
+    for begin in range(0, len(layer.sizes), block):
+        part[:] = 0.0
+        for node in range(begin, min(begin + block, len(layer.sizes))):
+            if before[node] == 0.0:
+                continue
+            for k in range(layer.sizes[node]):
+                goal = _goal(layer, node, k)
+                if goal < 0:
+                    continue
+                term, power = _weight(layer, node, k, starts, mantissas, exponents)
+                term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
+                term, power = _normal(term * before[node], power + before_powers[node])
+                for cell in range(len(starts)):
+                    at = starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k
+                    part[at], part_powers[at] = _plus(part[at], part_powers[at], term, power)
+        for at in range(len(sums)):
+            term, power = _normal(part[at], part_powers[at])
+            sums[at], powers[at] = _plus(sums[at], powers[at], term, power)
+    return RangedFloats(sums, powers)
+
+
+@compiled_above(FEW)
+def best(layer: DiagramLayer, starts: IntArray, logs: FloatArray, after: FloatArray) -> Any:
+    """The largest logarithm of a weight on any way from each node to the end."""
+    here = np.zeros(len(layer.sizes))
+    for node in range(len(layer.sizes)):
+        highest = -np.inf
+        for k in range(layer.sizes[node]):
+            goal = _goal(layer, node, k)
+            if goal >= 0:
+                log = after[goal]
+                for cell in range(len(starts)):
+                    log += logs[starts[cell] + layer.firsts[node, cell] + layer.slopes[cell] * k]
+                highest = max(highest, log)
+        here[node] = highest
+    return here
+
+
+@compiled_above(FEW)
+def draw(
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
+    uniform: FloatArray, nodes: IntArray,
+) -> Any:  # fmt: skip
+    """Move every draw from its node to one of the next layer; gives the counts of the cells.
+
+    `here` are the weights of all ways from each node on, which the terms of its values add up to.
+    """
+    starts, mantissas, exponents = weights
+    sums, powers = here
+    ahead, ahead_powers = after
+    values = np.zeros((len(nodes), len(starts)), dtype=np.int64)
+    for number in range(len(nodes)):
+        node = nodes[number]
+        wanted, exponent = sums[node] * uniform[number], powers[node]
+        seen = 0.0
+        chosen = -1
+        for k in range(layer.sizes[node]):
+            goal = _goal(layer, node, k)
+            if goal < 0:
+                continue
+            term, power = _weight(layer, node, k, starts, mantissas, exponents)
+            term, power = _normal(term * ahead[goal], power + ahead_powers[goal])
+            # Far smaller terms have no part in the sum, and are never drawn.
+            if term == 0.0 or power < exponent - 1:
+                continue
+            chosen = k
+            seen += term if power == exponent else term * DOWN
+            if seen > wanted:
+                break
+        nodes[number] = _goal(layer, node, chosen)
+        for cell in range(len(starts)):
+            first = layer.lowers[cell] + layer.firsts[node, cell]
+            values[number, cell] = first + layer.slopes[cell] * chosen
+    return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,8 +319,6 @@ class WeightedDiagram:
     """
 
     def __init__(self, diagram: Diagram, kinds: tuple[Kind, ...], weights: Weights) -> None:
-        from cellbounds.inference.decision_diagram.path_kernel import backward
-
         self._diagram, self._kinds, self._source = diagram, kinds, weights
         self._masses_of: dict[int, RangedFloats] = {}
         self._cells = diagram.cells
@@ -142,9 +333,7 @@ class WeightedDiagram:
         ]
         self._back = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth in reversed(range(len(diagram.layers))):
-            here = RangedFloats.zeros(len(diagram.layers[depth].sizes))
-            backward(diagram.layers[depth], self._weights[depth], self._back[-1], here)
-            self._back.append(here)
+            self._back.append(backward(diagram.layers[depth], self._weights[depth], self._back[-1]))
         self._back.reverse()
 
     def _layer_weights(self, layer: DiagramLayer, cells: list[int]) -> LayerWeights:
@@ -175,13 +364,10 @@ class WeightedDiagram:
     @cached_property
     def _forth(self) -> list[RangedFloats]:
         """The weights of the ways to each node of each layer."""
-        from cellbounds.inference.decision_diagram.path_kernel import forward
-
         reached = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth, layer in enumerate(self._diagram.layers[:-1]):
-            after = RangedFloats.zeros(len(self._back[depth + 1].mantissa))
-            forward(layer, self._weights[depth], reached[-1], after)
-            reached.append(after)
+            size = len(self._back[depth + 1].mantissa)
+            reached.append(forward(layer, self._weights[depth], reached[-1], size))
         return reached
 
     @cached_property
@@ -214,26 +400,19 @@ class WeightedDiagram:
 
     def _masses(self, depth: int) -> RangedFloats:
         """The weights of all paths with each value of the cells of a layer, one after the other."""
-        from cellbounds.inference.decision_diagram.path_kernel import masses
-
         if depth not in self._masses_of:
-            layer, weights = self._diagram.layers[depth], self._weights[depth]
-            by_value = RangedFloats.zeros(len(weights.mantissa), np.int64)
+            layer, ends = self._diagram.layers[depth], (self._forth[depth], self._back[depth + 1])
             block = math.isqrt(len(layer.sizes)) + 1
-            masses(layer, weights, self._forth[depth], self._back[depth + 1], block, by_value)
-            self._masses_of[depth] = by_value
+            self._masses_of[depth] = masses(layer, self._weights[depth], *ends, block)
         return self._masses_of[depth]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent draws of the component's cells, one in each row."""
-        from cellbounds.inference.decision_diagram.path_kernel import draw
-
         drawn = np.empty((size, len(self._kinds)), dtype=np.int64)
         nodes = np.zeros(size, dtype=np.int64)
         for depth, layer in enumerate(self._diagram.layers):
-            values = np.empty((size, len(layer.lowers)), dtype=np.int64)
-            here, after = self._back[depth : depth + 2]
-            draw(layer, self._weights[depth], here, after, rng.random(size), nodes, values)
+            ends, uniform = self._back[depth : depth + 2], rng.random(size)
+            values = draw(layer, self._weights[depth], *ends, uniform, nodes)
             drawn[:, self._cells[depth]] = values
         return drawn
 
@@ -267,17 +446,14 @@ class WeightedDiagram:
 
     def _near_best(self) -> Iterator[IntArray]:
         """Paths whose weight may be the largest, in the order of listing."""
-        from cellbounds.inference.decision_diagram.path_kernel import best
-
         layers = self._diagram.layers
         logs = [
             math.log(2) * RangedFloats(*weights[1:]).scaled().log2() for weights in self._weights
         ]
         ahead = [np.zeros(1)]
         for depth in reversed(range(len(layers))):
-            here = np.empty(len(layers[depth].sizes))
-            best(layers[depth], self._weights[depth].starts, logs[depth], ahead[-1], here)
-            ahead.append(here)
+            starts = self._weights[depth].starts
+            ahead.append(best(layers[depth], starts, logs[depth], ahead[-1]))
         ahead.reverse()
         sizes = sum(float(np.abs(log[np.isfinite(log)]).max(initial=0.0)) for log in logs)
         enough = float(ahead[0][0]) - TIE - 1e-13 * sizes

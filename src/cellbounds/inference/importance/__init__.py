@@ -2,8 +2,6 @@
 
 sampling_plan         which cells and sums are placed, and in which order
 centre                what the tables that are left look like on average
-propagation_kernel    what is left for each variable, given those placed
 proposal_kernel       placing the variables of a table, one after another
-importance_sampling   trials of proposals, and draws
-estimates             what weighted draws say
+importance_sampling   trials of proposals, draws, and what weighted draws say
 """

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from cellbounds.inference.importance.propagation_kernel import VariableBounds
-from cellbounds.inference.importance.sampling_plan import SamplingPlan
+from cellbounds.inference.importance.sampling_plan import SamplingPlan, VariableBounds
 from cellbounds.model.linear_programs import independent_rows
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
@@ -150,15 +149,21 @@ class Workspace(NamedTuple):
     matrix: FloatArray
 
 
-@compiled
-def workspace(centre: Centre) -> Any:
+def workspace(centre: Centre) -> Workspace:
     """Working arrays for a centre."""
     unknowns, rows = len(centre.low), len(centre.right) if centre.used else 0
     return Workspace(
-        np.zeros(unknowns, dtype=np.bool_), centre.means.copy(), np.zeros(unknowns),
-        np.zeros(unknowns), np.zeros(unknowns), np.zeros(len(centre.right), dtype=np.int64),
-        np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros((rows, rows)),
-    )  # fmt: skip
+        np.zeros(unknowns, dtype=np.bool_),
+        centre.means.copy(),
+        np.zeros(unknowns),
+        np.zeros(unknowns),
+        np.zeros(unknowns),
+        np.zeros(len(centre.right), dtype=np.int64),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros((rows, rows)),
+    )
 
 
 @compiled
@@ -315,16 +320,10 @@ def expected(centre: Centre, now: VariableBounds, work: Workspace, variable: Any
     return mean, spread
 
 
-@compiled
-def _central_step(centre: Centre, root: VariableBounds, work: Workspace) -> Any:
-    """One step before anything is placed; whether it was the last."""
-    return _improved(centre, work, _numbered(centre, root, work), 1)
-
-
 def central_means(centre: Centre, root: VariableBounds, effort: Budget) -> FloatArray:
     """The means before anything is placed; those given if that does not succeed in time."""
     work = workspace(centre)
     for _ in range(FIRST_STEPS):
-        if _central_step(centre, root, work) or effort.spent:
+        if _improved(centre, work, _numbered(centre, root, work), 1) or effort.spent:
             break
     return np.asarray(work.means if np.isfinite(work.means).all() else centre.means)

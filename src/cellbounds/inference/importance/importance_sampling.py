@@ -1,7 +1,11 @@
-"""Drawing tables one block after another, after short trials of how best to propose them."""
+"""Drawing tables one block after another, after short trials of how best to propose them.
+
+What weighted draws say: how many tables there are, and how the counts are distributed.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -11,17 +15,24 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
 from cellbounds.inference.importance.centre import Centre, central_means, make_centre
-from cellbounds.inference.importance.estimates import Estimate, ImportanceDraws
-from cellbounds.inference.importance.propagation_kernel import VariableBounds, probe, propagate_root
 from cellbounds.inference.importance.proposal_kernel import (
     NORMAL,
     UNIFORM,
     URN,
+    Drawing,
     ProposalLaw,
-    begin_drawing,
     draw_tables,
+    empty_queue,
+    probe,
+    propagate_root,
 )
-from cellbounds.inference.importance.sampling_plan import SamplingPlan, make_plan, with_values
+from cellbounds.inference.importance.sampling_plan import (
+    SamplingPlan,
+    VariableBounds,
+    make_plan,
+    with_values,
+)
+from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -58,6 +69,161 @@ LAWS = (
 """What choices may be drawn from; the last one needs no centre."""
 
 
+METHOD = "sequential importance sampling"
+
+NEGLIGIBLE = 1e-9
+"""A relative error that only rounding made: all draws have the same weight."""
+
+RELIABLE = 50
+"""Effective draws below which an estimate, and its own error, are not to be relied on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """About how many tables there are (or how much weight they have together).
+
+    Attributes
+    ----------
+    value, log_value
+        The estimate (infinite beyond 1e308) and its natural logarithm; zero and minus infinity if
+        no table was drawn, which does not mean that there is none.
+    relative_error
+        Its standard error, as a part of it; not a number if no table was drawn.
+    draws
+        How many tables were attempted.
+    dead_ends
+        How many of these attempts led to no table.
+    effective_size
+        How many equally weighted draws the weighted ones are worth.
+    counted
+        What is counted.
+
+    Examples
+    --------
+    >>> print(Estimate(441.2, 6.0895, 0.011, 1000, 0, 892.0))
+    about 441 tables (standard error 1.1%, 1,000 draws)
+    """
+
+    value: float
+    log_value: float
+    relative_error: float
+    draws: int
+    dead_ends: int
+    effective_size: float
+    counted: str = "tables"
+    method: str = METHOD
+
+    @property
+    def note(self) -> str:
+        """Why not to rely on it; empty if there is no reason."""
+        if self.dead_ends == self.draws:
+            return f"none of {self.draws:,} attempts found a table, so there is no estimate"
+        equal = self.relative_error < NEGLIGIBLE and self.effective_size >= RELIABLE / 5
+        if self.effective_size < RELIABLE and not equal:
+            return (
+                f"unreliable: the draws are worth only {self.effective_size:.0f} equally weighted "
+                "ones; make more"
+            )
+        return ""
+
+    @property
+    def _error(self) -> str:
+        if self.relative_error < NEGLIGIBLE:
+            return "negligible"
+        return f"{100 * self.relative_error:.2g}%" if self.relative_error < 10 else "above 1000%"
+
+    def __str__(self) -> str:
+        if self.dead_ends == self.draws:
+            return f"no table was drawn: {self.note}"
+        written, counted = _written(self.log_value), self.counted
+        if written == "1":
+            counted = counted.replace("tables", "table")
+        text = f"about {written} {counted} (standard error {self._error}, {self.draws:,} draws)"
+        return f"{text}; {self.note}" if self.note else text
+
+
+def _written(log_value: float) -> str:
+    power = log_value / math.log(10)
+    if 2 <= power < 6:
+        return f"{round(math.exp(log_value)):,}"
+    if -4 < power < 2:
+        return f"{math.exp(log_value):.3g}"
+    digits, exponent = 10 ** (power % 1), math.floor(power)
+    if digits >= 9.95:
+        digits, exponent = 1.0, exponent + 1
+    return f"{digits:.1f}e{exponent}"
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceDraws:
+    """Independent tables with weights that make up for how they were drawn.
+
+    Attributes
+    ----------
+    counts
+        The tables, one in each line (flat); all are consistent.
+    log_weights
+        The logarithm of the weight that each table should have, less that of the probability with
+        which it was drawn.
+    attempts
+        How many draws were begun; those that led to no table are not among `counts`.
+    stopped_early
+        Whether the work was stopped before all draws were made.
+    counted
+        What the weights add up to on average: tables, or weight.
+    """
+
+    counts: IntArray
+    log_weights: FloatArray
+    attempts: int
+    stopped_early: bool = False
+    counted: str = "tables"
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def shares(self) -> FloatArray:
+        """The weights of the draws, adding up to one.
+
+        Raises
+        ------
+        Unsettled
+            If no table (with a positive weight) was drawn.
+        """
+        top = self.log_weights.max(initial=-np.inf)
+        if top == -np.inf:
+            raise Unsettled(
+                f"none of {self.attempts:,} attempts found a table; make more draws, or use a "
+                "Markov chain from a known table"
+            )
+        weights = np.exp(self.log_weights - top)
+        return np.asarray(weights / math.fsum(weights))
+
+    @property
+    def effective_size(self) -> float:
+        """How many equally weighted draws these are worth; 0 if no table was drawn."""
+        if self.log_weights.max(initial=-np.inf) == -np.inf:
+            return 0.0
+        return 1 / math.fsum(self.shares**2)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The sum over all tables of what they should weigh: the number of tables, if 1 each."""
+        dead, draws = self.attempts - len(self.counts), self.attempts
+        top = float(self.log_weights.max(initial=-np.inf))
+        if top == -np.inf:
+            return Estimate(0.0, -math.inf, math.nan, draws, draws, 0.0, self.counted)
+        weights = np.exp(self.log_weights - top)
+        mean = math.fsum(weights) / draws
+        # Dead ends are draws of weight zero.
+        squares = math.fsum((weights - mean) ** 2) + dead * mean**2
+        error = math.sqrt(squares / max(draws - 1, 1) / draws) / mean if draws > 1 else math.inf
+        log_value = math.log(mean) + top
+        value = math.exp(log_value) if log_value < 709 else math.inf
+        return Estimate(value, log_value, error, draws, dead, self.effective_size, self.counted)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
     """A way to draw tables of one release: variables, rows, and laws for the choices."""
@@ -68,12 +234,7 @@ class Proposal:
     law: ProposalLaw
 
     def drawn(
-        self,
-        seed: int,
-        first: int,
-        count: int,
-        effort: Budget = UNLIMITED,
-        at_once: int = AT_ONCE,
+        self, seed: int, first: int, count: int, effort: Budget = UNLIMITED, at_once: int = AT_ONCE
     ) -> tuple[IntArray, FloatArray]:
         """Draws number `first` on: values of all variables, and log probabilities.
 
@@ -98,22 +259,14 @@ class Proposal:
         return logs
 
     def _filled(
-        self,
-        values: IntArray,
-        given: bool,
-        seed: int,
-        first: int,
-        effort: Budget,
-        at_once: int,
+        self, values: IntArray, given: bool, seed: int, first: int, effort: Budget, at_once: int
     ) -> FloatArray:
         """The log probabilities of the tables that there was time for."""
-        logs, drawing = (
-            np.zeros(len(values)),
-            begin_drawing(self.plan.matrix, self.centre, self.root),
-        )
+        plan, logs = self.plan, np.zeros(len(values))
+        drawing = Drawing.begun(plan.matrix, self.centre, self.root)
         while not draw_tables(
-            self.plan.matrix, self.plan.order, self.centre, self.law, self.root, np.uint64(seed),
-            first, values, given, logs, drawing, at_once,
+            plan.matrix, plan.order, self.centre, self.law, self.root, np.uint64(seed), first,
+            values, given, logs, drawing, at_once,
         ):  # fmt: skip
             if effort.spent:
                 break
@@ -134,18 +287,14 @@ def make_proposal(
     InvalidInput
         If it shows that no table that fits has any weight.
     """
-    plan = make_plan(release)
-    root = _root(plan)
-    nobody = np.array([factor == 0 for _, factor in weights.kinds], dtype=bool)
-    if nobody.any():
-        try:
-            plan = make_plan(release, nobody)
-            root = _root(plan)
-        except InconsistentRelease as problem:
-            raise InvalidInput(
-                "the prior gives no weight to any table that fits the release; give cells that "
-                "may hold somebody a positive weight"
-            ) from problem
+    supported = supported_release(release, weights)
+    try:
+        plan = make_plan(supported)
+        root = _root(plan)
+    except InconsistentRelease:
+        if supported is release:
+            raise
+        raise InvalidInput(f"{NO_WEIGHT} (or no table fits at all)") from None
     plan = _probed(plan, root, effort.share(TRIAL_SHARE))
     root = _root(plan)
     kinds = [weights.kinds[cell] for cell in plan.free]
@@ -158,10 +307,11 @@ def make_proposal(
 
 
 def _root(plan: SamplingPlan) -> VariableBounds:
-    root, possible = propagate_root(plan.matrix, plan.lower, plan.upper)
-    if not possible:
+    ends = np.zeros((2, len(plan.matrix.lower)), dtype=np.int64)
+    root = VariableBounds(plan.lower.copy(), plan.upper.copy(), *ends)
+    if not propagate_root(plan.matrix, root, empty_queue(plan.matrix)):
         raise InconsistentRelease("the published figures leave a cell without any count")
-    return VariableBounds(*root)
+    return root
 
 
 def _probed(plan: SamplingPlan, root: VariableBounds, effort: Budget) -> SamplingPlan:
@@ -169,14 +319,14 @@ def _probed(plan: SamplingPlan, root: VariableBounds, effort: Budget) -> Samplin
 
     Without it rates that leave few row sums lead nowhere: their draws are worth a third.
     """
-    left = PROBED
+    left, trial, queue = PROBED, VariableBounds(*map(np.copy, root)), empty_queue(plan.matrix)
     possible_values: dict[int, IntArray] = {}
     for variable in plan.order.tolist():
         low, high = int(root.lower[variable]), int(root.upper[variable])
         left -= (high - low + 1) * len(plan.matrix.variables)
         if left < 0 or effort.spent:
             break
-        possible = probe(plan.matrix, root, variable)
+        possible = probe(plan.matrix, root, trial, queue, variable)
         if not possible.any():
             raise InconsistentRelease("the published figures contradict each other")
         if not possible.all():
@@ -267,16 +417,14 @@ def importance_draws(
     UnsupportedRelease
         If a cell has no upper limit.
     """
-    if draws < 1:
-        raise InvalidInput(f"draws={draws}; give the number of tables to attempt, 1 or more")
+    checked_whole("draws", draws)
     seeds = rng.integers(0, 2**63, size=2).tolist()
-    effort = budget
-    proposal = make_proposal(release, weights, seeds[0], effort)
+    proposal = make_proposal(release, weights, seeds[0], budget)
     blocks: list[tuple[IntArray, FloatArray]] = []
     try:
-        for block in _blocks(proposal, seeds[1], draws, effort, largest_block):
+        for block in _blocks(proposal, seeds[1], draws, budget, largest_block):
             blocks.append(block)
-            effort.say(sum(len(logs) for _, logs in blocks), draws)
+            budget.say(sum(len(logs) for _, logs in blocks), draws)
     except KeyboardInterrupt:
         if not blocks:
             raise

@@ -17,13 +17,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellbounds.data.cell_groups import cells_behind
-from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
-from cellbounds.inference.decision_diagram.components import with_upper_limits
-from cellbounds.model.constraints import System, compile_release
-from cellbounds.model.problem import Problem, make_problem, presolve
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.errors import TooMuchWork
+from cellbounds.inference.decision_diagram.components import limited_problem
+from cellbounds.model.constraints import System
+from cellbounds.model.problem import Problem, presolve
+from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.statements import Conditional, Release
-from cellbounds.statements.inequalities import NO_UPPER
 
 Row = tuple[dict[int, int], int, int]
 """Factors by variable, and the limits of their sum."""
@@ -105,6 +104,15 @@ class ConstraintMatrix(NamedTuple):
     values: IntArray
 
 
+class VariableBounds(NamedTuple):
+    """Bounds of all variables, and the least and most that each row can be within them."""
+
+    lower: IntArray
+    upper: IntArray
+    least: IntArray
+    most: IntArray
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SamplingPlan:
     """The free cells of a release and the sums placed beside them.
@@ -122,7 +130,7 @@ class SamplingPlan:
     members
         The cells of each sum, as numbers of variables; sums follow the free cells.
     lower, upper
-        VariableBounds of all variables.
+        Bounds of all variables.
     order
         The variables in the order in which they are placed.
     """
@@ -137,10 +145,8 @@ class SamplingPlan:
     order: IntArray
 
 
-def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan:
+def make_plan(release: Release) -> SamplingPlan:
     """Compile and propagate a release, choose the sums and the order.
-
-    `nobody` marks cells that are to hold nobody, whatever the release says.
 
     Raises
     ------
@@ -151,12 +157,7 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
     TooMuchWork
         If counts times coefficients could leave 64-bit integers.
     """
-    system = compile_release(release)
-    problem = _limited(release, make_problem(system, release.domain.size))
-    if nobody is not None and nobody.any():
-        if (problem.lower[nobody] > 0).any():
-            raise InconsistentRelease("a cell that holds somebody is to hold nobody")
-        problem = replace(problem, upper=np.where(nobody, 0, problem.upper))
+    system, problem = limited_problem(release)
     presolved = presolve(problem)
     small, free = presolved.problem, presolved.cells
     number = np.full(len(problem.lower), -1)
@@ -178,20 +179,6 @@ def make_plan(release: Release, nobody: BoolArray | None = None) -> SamplingPlan
     # what is left to the end is determined by the rest.
     order = np.lexsort((upper - lower, np.arange(len(lower)) < len(free)))
     return SamplingPlan(presolved.fixed, free, small, matrix, tuple(groups), lower, upper, order)
-
-
-def _limited(release: Release, problem: Problem) -> Problem:
-    """Upper limits for all cells, also those that follow from several rows together."""
-    # Lists say nothing here that rows do not say too.
-    upper = with_upper_limits(replace(problem, lists=())).upper
-    if (upper == NO_UPPER).any():
-        index = np.unravel_index(int(np.argmax(upper == NO_UPPER)), release.domain.shape)
-        named = ", ".join(map(str, release.domain.labels([int(k) for k in index])))
-        raise UnsupportedRelease(
-            f"the cell {named} has no upper limit, so there is no end to the tables; give N "
-            "or an upper limit of it, Total(upper=...)"
-        )
-    return replace(problem, upper=upper)
 
 
 def _groups(

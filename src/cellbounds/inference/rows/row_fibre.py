@@ -13,7 +13,7 @@ the limit alone were rightly left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,14 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cellbounds.data.cell_groups import cells_behind
-from cellbounds.errors import InconsistentRelease, InvalidInput
-from cellbounds.inference.protocol import (
-    MOST_RECORDS,
-    Refusal,
-    check_room,
-    check_work,
-    too_many_records,
-)
+from cellbounds.errors import InconsistentRelease, InvalidInput, UnsupportedRelease
+from cellbounds.inference.protocol import NO_WEIGHT, check_records, check_room, check_work
 from cellbounds.inference.rows.polynomials import (
     ROUNDINGS,
     coefficient,
@@ -39,9 +33,10 @@ from cellbounds.inference.rows.polynomials import (
     product,
     product_steps,
 )
-from cellbounds.inference.rows.row_sampling import draw_tables
+from cellbounds.inference.rows.row_choices import best_pairs, first_best, selected
 from cellbounds.inference.rows.row_types import RowSystem, make_row_system, tables_of
-from cellbounds.inference.rows.row_vectors import CHAIN, SummedCell, WeightedRow, row_counts
+from cellbounds.inference.rows.row_vectors import SummedCell, WeightedRow, row_counts
+from cellbounds.inference.rows.sum_kernel import CHAIN
 from cellbounds.model.priors import Weights
 from cellbounds.model.rates.layout import make_layout
 from cellbounds.model.structure import ConditionalFacts, Facts
@@ -64,9 +59,6 @@ FAR = 1100
 LONG = 1 << 11
 """Polynomials from this length on are made level before they are multiplied."""
 
-TIE = 1e-12
-"""Weights that are as close as this part of themselves count as equal."""
-
 MARGIN = 1e-6
 """Logarithms are further from the truth than this only beyond 2**40."""
 
@@ -81,20 +73,63 @@ class RowFibre:
     name = "generating functions of the rows of one conditional"
 
     def count(self) -> int:
-        """How many tables there are, in exact integers."""
-        return _count(self.system, self.effort)
+        """How many tables there are, exactly: one coefficient of a product of polynomials."""
+        from flint import fmpz_poly
+
+        system, effort, doing = self.system, self.effort, "counting the tables"
+        check_work(system.layout_steps, effort, doing)
+        size = system.surplus + 1
+        counted = [row_counts(row_type, effort) for row_type in system.types]
+        rows = len(system.type_of)
+        copies = system.copies
+        bits = [max(counts).bit_length() * n for counts, n in zip(counted, copies, strict=True)]
+        doublings = math.log2(size + 1) * math.log2(rows + 2)
+        check_work(TRANSFORM * size * (sum(bits) / 64 + rows) * doublings, effort, doing)
+        factors: list[Any] = [fmpz_poly([1] * (system.slack + 1))]
+        for row_type, counts, times in zip(system.types, counted, copies, strict=True):
+            coefficients = [0] * size
+            for offset, count in zip(system.offsets(row_type).tolist(), counts, strict=True):
+                if offset < size:
+                    coefficients[offset] = count
+            factors.append(fmpz_poly(coefficients).pow_trunc(times, size))
+        # Short coefficients first, so that long ones are few.
+        while len(factors) > 2:
+            factors.sort(key=lambda factor: -int(factor.height_bits()))
+            factors.append(factors.pop().mul_low(factors.pop(), size))
+        # Of the last product one coefficient is enough.
+        left, right = factors if len(factors) == 2 else (fmpz_poly([1]), factors[0])
+        ends = range(max(0, size - 1 - int(right.degree())), min(int(left.degree()), size - 1) + 1)
+        return int(sum(left[i] * right[size - 1 - i] for i in ends))
 
     def listed(self) -> Iterator[IntArray]:
         """All of them; by row, its sum first, then its cells, then their parts."""
         return tables_of(self.system)
 
     def weighted(self, weights: Weights) -> WeightedRowFibre:
-        """Sum their weights."""
-        rows = _weighted_rows(self.system, weights, self.effort)
+        """Sum their weights (see `Fibre`); rows that are alike are one."""
+        system, effort = self.system, self.effort
+        check_work(system.layout_steps, effort, WEIGHING)
+        distinct: dict[object, WeightedRow] = {}
+        rows = []
+        for place, number in enumerate(system.type_of.tolist()):
+            row_type = system.types[number]
+            cells = tuple(
+                SummedCell(weights, tuple(system.numbers(place, column).tolist()), parts, effort)
+                for column, parts in enumerate(row_type.parts)
+            )
+            key = (number, *(cell.key for cell in cells))
+            if key not in distinct:
+                distinct[key] = WeightedRow(row_type, cells, system.offsets(row_type), effort)
+            rows.append(distinct[key])
+        check_room(sum(row.numbers for row in distinct.values()), WEIGHING)
+        check_work(sum(row.making for row in distinct.values()), effort, WEIGHING)
+        check_room(len(rows) * (system.surplus + 1.0), WEIGHING)
+        products = len(rows) * product_steps(system.surplus + 1)
+        check_work(sum(row.steps for row in distinct.values()) + products, effort, WEIGHING)
         return WeightedRowFibre(self, rows, weights)
 
 
-def rows_fibre(facts: Facts, effort: float, *, level_from: int = LONG) -> RowFibre | Refusal:
+def rows_fibre(facts: Facts, effort: float, *, level_from: int = LONG) -> RowFibre:
     """The fibre of a release that is one conditional and what fits its rows.
 
     Polynomials from the length `level_from` on are made level before they are multiplied.
@@ -103,15 +138,17 @@ def rows_fibre(facts: Facts, effort: float, *, level_from: int = LONG) -> RowFib
     ------
     InconsistentRelease
         If no table fits.
+    UnsupportedRelease
+        If it is another release, or nothing limits N.
     """
     conditional = facts.conditional
     if conditional is None:
-        return Refusal(facts.not_conditional)
+        raise UnsupportedRelease(facts.not_conditional)
     total = conditional.total
     if total.upper is None:
         most = _most_records(conditional)
         if most is None:
-            return Refusal(
+            raise UnsupportedRelease(
                 "N has no upper limit, so that infinitely many tables may fit; publish N, or give "
                 "Total(upper=...)"
             )
@@ -120,9 +157,7 @@ def rows_fibre(facts: Facts, effort: float, *, level_from: int = LONG) -> RowFib
                 f"{total.notation}, but what is known leaves room for {most} records at most"
             )
         conditional = replace(conditional, total=Total(lower=total.lower, upper=most))
-    most = conditional.total.upper or 0
-    if most >= MOST_RECORDS:
-        return too_many_records(most)
+    check_records(conditional.total.upper or 0)
     layout = make_layout(conditional, facts.release.domain.names)
     return RowFibre(make_row_system(layout), effort, level_from)
 
@@ -148,64 +183,6 @@ def _most_records(facts: ConditionalFacts) -> int | None:
     return min(sums, default=None)
 
 
-def _count(system: RowSystem, effort: float) -> int:
-    """The number of consistent tables: one coefficient of a product of polynomials."""
-    from flint import fmpz_poly
-
-    doing = "counting the tables"
-    check_work(system.layout_steps, effort, doing)
-    size = system.surplus + 1
-    counted = [row_counts(row_type, effort) for row_type in system.types]
-    rows = len(system.type_of)
-    bits = [max(counts).bit_length() * n for counts, n in zip(counted, system.copies, strict=True)]
-    doublings = math.log2(size + 1) * math.log2(rows + 2)
-    check_work(TRANSFORM * size * (sum(bits) / 64 + rows) * doublings, effort, doing)
-    factors: list[Any] = [fmpz_poly([1] * (system.slack + 1))]
-    for row_type, counts, copies in zip(system.types, counted, system.copies, strict=True):
-        coefficients = [0] * size
-        for offset, count in zip(system.offsets(row_type).tolist(), counts, strict=True):
-            if offset < size:
-                coefficients[offset] = count
-        factors.append(fmpz_poly(coefficients).pow_trunc(copies, size))
-    # Short coefficients first, so that long ones are few.
-    while len(factors) > 2:
-        factors.sort(key=lambda factor: -int(factor.height_bits()))
-        factors.append(factors.pop().mul_low(factors.pop(), size))
-    # Of the last product one coefficient is enough.
-    left, right = factors if len(factors) == 2 else (fmpz_poly([1]), factors[0])
-    ends = range(max(0, size - 1 - int(right.degree())), min(int(left.degree()), size - 1) + 1)
-    return int(sum(left[i] * right[size - 1 - i] for i in ends))
-
-
-def _weighted_rows(system: RowSystem, weights: Weights, effort: float) -> list[WeightedRow]:
-    """The rows with their weights, those that are alike being one.
-
-    Raises
-    ------
-    TooMuchWork
-        If summing their weights would take more steps than the effort.
-    """
-    check_work(system.layout_steps, effort, WEIGHING)
-    distinct: dict[object, WeightedRow] = {}
-    rows = []
-    for place, number in enumerate(system.type_of.tolist()):
-        row_type = system.types[number]
-        cells = tuple(
-            SummedCell(weights, tuple(system.numbers(place, column).tolist()), parts, effort)
-            for column, parts in enumerate(row_type.parts)
-        )
-        key = (number, *(cell.key for cell in cells))
-        if key not in distinct:
-            distinct[key] = WeightedRow(row_type, cells, system.offsets(row_type), effort)
-        rows.append(distinct[key])
-    check_room(sum(row.numbers for row in distinct.values()), WEIGHING)
-    check_work(sum(row.making for row in distinct.values()), effort, WEIGHING)
-    check_room(len(rows) * (system.surplus + 1.0), WEIGHING)
-    products = len(rows) * product_steps(system.surplus + 1)
-    check_work(sum(row.steps for row in distinct.values()) + products, effort, WEIGHING)
-    return rows
-
-
 class WeightedRowFibre:
     """Sums of the weights of all tables of one conditional.
 
@@ -223,8 +200,16 @@ class WeightedRowFibre:
         self._tilted = {row: row.totals.times(self._powers.at(row.offsets)) for row in set(rows)}
         # Products of the polynomials after each row, last the totals that N leaves open.
         self._suffixes = self._products(self._rows[:0:-1], system.slack)[::-1]
-        self.error = self._error()
-        self.log_mass = self._log_mass()
+        in_rows = sum(row.roundings + 3 for row in rows)
+        in_products = (len(rows) + 3) * ROUNDINGS
+        in_cells = 3 * max((row.roundings for row in rows), default=0) + CHAIN + 20
+        self.error = 2.02 * UNIT * (in_rows + in_products + in_cells)
+        at = system.surplus
+        first = self._polynomial(rows[0]) if rows else self._products((), 0)[0]
+        self.log_mass = coefficient(first, self._suffixes[0], at).log_at(0)
+        if self.log_mass == -math.inf:
+            raise InvalidInput(NO_WEIGHT)
+        self.log_mass -= at * math.log(self._tilt)
         self._row_masses: dict[WeightedRow, list[ScaledFloats]] = {}
         self._places = {
             cell: (place, column, part)
@@ -247,23 +232,6 @@ class WeightedRowFibre:
     def _prefixes(self) -> list[ScaledFloats]:
         """Products of the polynomials of the rows before each."""
         return self._products(self._rows[:-1], 0)
-
-    def _error(self) -> float:
-        in_rows = sum(row.roundings + 3 for row in self._rows)
-        in_products = (len(self._rows) + 3) * ROUNDINGS
-        in_cells = 3 * max((row.roundings for row in self._rows), default=0) + CHAIN + 20
-        return 2.02 * UNIT * (in_rows + in_products + in_cells)
-
-    def _log_mass(self) -> float:
-        at = self._system.surplus
-        first = self._polynomial(self._rows[0]) if self._rows else self._products((), 0)[0]
-        log_mass = coefficient(first, self._suffixes[0], at).log_at(0)
-        if log_mass == -math.inf:
-            raise InvalidInput(
-                "the prior gives no weight to any consistent table; give positive probabilities "
-                "or means to cells that must hold somebody"
-            )
-        return log_mass - at * math.log(self._tilt)
 
     def distribution(self, cell: int) -> Distribution:
         """The distribution of the count of one cell (flat)."""
@@ -310,22 +278,43 @@ class WeightedRowFibre:
         """The same for one part: what remains of each sum is shared out among the others."""
         most = len(masses.mantissa) - 1
         check_work(most**2 / 2, self._effort, "the distribution of a part of a cell")
-        share = masses.over(cell.sequence(most))
+        share = masses.over(cell.after(-1, most))
         others = correlation(share, cell.rest(part, most))
         return cell.part(part, most).times(others)
 
     def mode(self) -> IntArray:
         """The first table of largest weight (flat)."""
+        system, rows = self._system, self._rows
         if self._uniform:
-            return next(tables_of(self._system))
-        return _likeliest_table(self._system, self._rows, self._effort)
+            return next(tables_of(system))
+        # Most products are seen to be too small before they are made.
+        check_work(sum(row.best_vectors.steps / 2 for row in set(rows)), self._effort, FINDING)
+        best = {row: row.best_vectors.totals(largest=True) for row in set(rows)}
+        chosen = _best_sums(system, rows, [best[row] for row in rows], self._effort)
+        table = np.zeros(system.size, dtype=np.int64)
+        for place, (row, at) in enumerate(zip(rows, chosen, strict=True)):
+            for column, count in enumerate(row.best_vectors.best(at)):
+                table[system.numbers(place, column)] = _best_split(row.cells[column], count)
+        return table
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Independent tables, one in each line."""
-        steps = sum(row.vectors.steps / len(row.offsets) for row in self._rows)
+        """Independent tables, one in each line: row sums one after another, rows, then parts."""
+        system, rows = self._system, self._rows
+        steps = sum(row.vectors.steps / len(row.offsets) for row in rows)
         check_work(size * steps, self._effort, f"drawing {size} tables")
-        tilted = [self._tilted[row] for row in self._rows]
-        return draw_tables(self._system, self._rows, tilted, self._suffixes, size, rng)
+        left, places = np.full(size, system.surplus, dtype=np.int64), []
+        wholes = [None, *self._suffixes]
+        for row, after, whole in zip(rows, self._suffixes, wholes, strict=False):
+            products = row.offsets, self._tilted[row], after, whole
+            places.append(selected(left, *products, rng, row.effort))
+            left = left - row.offsets[places[-1]]
+        drawn = np.zeros((size, system.size), dtype=np.int64)
+        for number, (row, chosen) in enumerate(zip(rows, places, strict=True)):
+            cells = _draw_cells(row, chosen, rng)
+            for column, cell in enumerate(row.cells):
+                numbers = system.numbers(number, column)
+                drawn[:, numbers] = _draw_parts(cell, cells[:, column], rng)
+        return drawn
 
 
 def _with_possible(masses: ScaledFloats, possible: BoolArray) -> ScaledFloats:
@@ -356,24 +345,21 @@ def _level(system: RowSystem, rows: Sequence[WeightedRow]) -> Fraction:
             total += float((shares * offsets).sum() / shares.sum())
         return total
 
-    low, high = -64.0, 64.0
-    for _ in range(40):
+    price = _balanced(lambda price: expected(-price), system.surplus)
+    return Fraction(2.0 ** min(max(-price, -64.0), 64.0))
+
+
+def _balanced(used: Callable[[float], float], whole: float) -> float:
+    """The price at which what is used, the less the higher it is, adds up to a whole, or nearly."""
+    low, high = -1.0, 1.0
+    while used(low) < whole and low > -1e9:
+        low *= 2
+    while used(high) > whole and high < 1e9:
+        high *= 2
+    for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) < system.surplus else (low, middle)
-    return Fraction(2.0**high)
-
-
-def _likeliest_table(system: RowSystem, rows: Sequence[WeightedRow], effort: float) -> IntArray:
-    """The first table of largest weight, flat."""
-    # Most products are seen to be too small before they are made.
-    check_work(sum(row.best_vectors.steps / 2 for row in set(rows)), effort, FINDING)
-    best = {row: row.best_vectors.totals(largest=True) for row in set(rows)}
-    chosen = _best_sums(system, rows, [best[row] for row in rows], effort)
-    table = np.zeros(system.size, dtype=np.int64)
-    for place, (row, at) in enumerate(zip(rows, chosen, strict=True)):
-        for column, count in enumerate(row.best_vectors.best(at)):
-            table[system.numbers(place, column)] = _best_split(row.cells[column], count)
-    return table
+        low, high = (middle, high) if used(middle) > whole else (low, middle)
+    return high
 
 
 def _best_sums(
@@ -383,7 +369,14 @@ def _best_sums(
     if not rows:
         return []
     logs = [own.log2() for own in weights]
-    price = _price(system, rows, logs)
+
+    def spent(price: float) -> int:
+        """What the best row sums are together if a record has this price."""
+        pairs = zip(rows, logs, strict=True)
+        best = (row.offsets[np.argmax(own - price * row.offsets)] for row, own in pairs)
+        return int(sum(best)) + (system.slack if price < 0 else 0)
+
+    price = _balanced(spent, system.surplus)
     short = [_shortfall(own - price * row.offsets) for row, own in zip(rows, logs, strict=True)]
     loose = _shortfall(-price * np.arange(system.slack + 1))
     limit = 1.0
@@ -403,27 +396,6 @@ def _shortfall(values: npt.NDArray[np.floating[Any]]) -> FloatArray:
     return np.asarray(values.max() - values, dtype=np.float64)
 
 
-def _price(system: RowSystem, rows: Sequence[WeightedRow], logs: Sequence[FloatArray]) -> float:
-    """The price of a record at which the best row sums add up to N, or nearly."""
-
-    def used(price: float) -> int:
-        spent = sum(
-            int(row.offsets[np.argmax(own - price * row.offsets)])
-            for row, own in zip(rows, logs, strict=True)
-        )
-        return spent + (system.slack if price < 0 else 0)
-
-    low, high = -1.0, 1.0
-    while used(low) < system.surplus and low > -1e9:
-        low *= 2
-    while used(high) > system.surplus and high < 1e9:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if used(middle) > system.surplus else (low, middle)
-    return high
-
-
 def _best_among(
     system: RowSystem,
     rows: Sequence[WeightedRow],
@@ -432,8 +404,6 @@ def _best_among(
     loose: BoolArray,
 ) -> list[int] | None:
     """The first best table whose row sums are all among those near, None if there is none."""
-    from cellbounds.inference.rows.choice_kernel import best_pairs
-
     open_end = np.zeros(system.surplus + 1)
     open_end[np.flatnonzero(loose)] = 1.0
     after = [normalised(open_end)]
@@ -445,24 +415,44 @@ def _best_among(
     if after[0].mantissa[left] == 0:
         return None
     for (offsets, own), at, rest in zip(few, near, after[1:], strict=True):
-        place = _first_best(left, offsets, own, rest)
+        place = first_best(left, offsets, own, rest)
         chosen.append(int(at[place]))
         left -= int(offsets[place])
     return chosen
-
-
-def _first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> int:
-    """The first place k of largest ``weights[k] * after[left - offsets[k]]``, up to rounding."""
-    inside = slice(int(np.searchsorted(offsets, left, side="right")))
-    products = weights.at(inside).times(after.at(left - offsets[inside])).shares()
-    return int(np.argmax(products >= products.max() * (1 - TIE)))
 
 
 def _best_split(cell: SummedCell, count: int) -> list[int]:
     """The first best way to split a count into the parts of a cell."""
     parts, left, every = [], count, np.arange(count + 1)
     for place in range(len(cell.cells) - 1):
-        after = cell.best_after(place, count)
-        parts.append(_first_best(left, every, cell.part(place, count), after))
+        after = cell.after(place, count, "best")
+        parts.append(first_best(left, every, cell.part(place, count), after))
         left -= parts[-1]
     return [*parts, left]
+
+
+def _draw_cells(row: WeightedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
+    """Counts of all columns, one line for each draw; draws with the same sum share the work."""
+    uniforms = rng.random((len(places), len(row.cells)))
+    cells = np.empty(uniforms.shape, dtype=np.int64)
+    order = np.argsort(places, kind="stable")
+    ends = np.flatnonzero(np.diff(places[order], append=-1)) + 1
+    begins = np.concatenate([[0], ends])[:-1]
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        same = order[begin:end]
+        cells[same] = row.vectors.draw(int(places[same[0]]), uniforms[same])
+    return cells
+
+
+def _draw_parts(cell: SummedCell, counts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Split drawn counts of one cell into its parts, one part after the other."""
+    parts = np.empty((len(counts), len(cell.cells)), dtype=np.int64)
+    left, most = counts, int(counts.max(initial=0))
+    every = np.arange(most + 1)
+    for place in range(len(cell.cells) - 1):
+        part, after = cell.part(place, most), cell.after(place, most)
+        whole = cell.after(place - 1, most)
+        parts[:, place] = selected(left, every, part, after, whole, rng, cell.effort)
+        left = left - parts[:, place]
+    parts[:, -1] = left
+    return parts

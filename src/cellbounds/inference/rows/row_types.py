@@ -51,10 +51,11 @@ class PartRange:
 
     def mask(self, most: int) -> BoolArray:
         """Which of the counts 0 to `most` are allowed."""
-        return _mask_of(self.options(most), most)
+        return mask_of(self.options(most), most)
 
 
-def _mask_of(values: Options, most: int) -> BoolArray:
+def mask_of(values: Options, most: int) -> BoolArray:
+    """Which of the counts 0 to `most` are among some values."""
     mask = np.zeros(most + 1, dtype=bool)
     mask[[value for value in values if value <= most]] = True
     return mask
@@ -116,11 +117,6 @@ class RowType:
         lower, upper = ranges_within(*evaluator.limits(np.array([self.kind]), rows), rows)
         return lower[:, 0].astype(np.int64), upper[:, 0].astype(np.int64)
 
-    def mask(self, column: int, most: int) -> BoolArray | None:
-        """Which of the counts 0 to `most` a cell's list allows; None without a list."""
-        values = self.listed.get(column)
-        return None if values is None else _mask_of(values, most)
-
 
 @dataclass(frozen=True, eq=False)
 class RowSystem:
@@ -139,10 +135,6 @@ class RowSystem:
     types: tuple[RowType, ...]
     type_of: IntArray
     size: int
-
-    def row_type(self, row: int) -> RowType:
-        """The type of a row."""
-        return self.types[int(self.type_of[row])]
 
     def numbers(self, row: int, column: int) -> IntArray:
         """The cells of the table (flat) behind one cell of a row: its parts."""
@@ -214,21 +206,17 @@ def _part_ranges(layout: Layout, row: int) -> tuple[tuple[PartRange, ...] | None
     known = layout.parts
     if known is None:
         return (None,) * layout.column_count
-    columns = range(row * layout.column_count, (row + 1) * layout.column_count)
-    # A single part is the cell itself.
-    return tuple(
-        tuple(
-            PartRange(
-                int(known.lower[place]),
-                None if known.upper[place] < 0 else int(known.upper[place]),
-                known.values.get(place),
-            )
-            for place in known.places(cell)
-        )
-        if len(known.places(cell)) != 1
-        else None
-        for cell in columns
-    )
+
+    def part_range(place: int) -> PartRange:
+        upper = None if known.upper[place] < 0 else int(known.upper[place])
+        return PartRange(int(known.lower[place]), upper, known.values.get(place))
+
+    def ranges(cell: int) -> tuple[PartRange, ...] | None:
+        # A single part is the cell itself.
+        places = known.places(cell)
+        return None if len(places) == 1 else tuple(map(part_range, places))
+
+    return tuple(map(ranges, range(row * layout.column_count, (row + 1) * layout.column_count)))
 
 
 def tables_of(system: RowSystem) -> Iterator[IntArray]:
@@ -322,7 +310,7 @@ def _reachable(system: RowSystem) -> list[_ReachableSums]:
         held = window.plus(held, range_row(open_end), 1)
     reachable = [_ReachableSums(held, least, width)]
     for row in reversed(range(count)):
-        own = sets[system.row_type(row).kind]
+        own = sets[system.types[int(system.type_of[row])].kind]
         held, least = window.plus(held, own, 1), least + own.start
         reachable.append(_ReachableSums(held, least, width))
     return reachable[::-1]

@@ -8,26 +8,23 @@ sum come from those of its parts.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from cellbounds.inference.protocol import check_room, check_work
 from cellbounds.inference.rows.polynomials import ROUNDINGS, product, product_steps
-from cellbounds.inference.rows.row_types import PartRange, RowType
+from cellbounds.inference.rows.row_choices import best_pairs
+from cellbounds.inference.rows.row_types import PartRange, RowType, mask_of
+from cellbounds.inference.rows.sum_kernel import CHAIN, RowVectors
 from cellbounds.model.priors import DIGITS, MOST_WEIGHTS, Kind, Weights
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
-
-CHAIN = 26
-"""Roundings of a sum of products, what is too faint to be added included."""
+from cellbounds.runtime.arrays import SAFE, IntArray
+from cellbounds.runtime.scaled_floats import ScaledFloats, normalised, rounded
 
 SUBSETS = 1 << 10
 """Sets of columns up to which all are gone through, for all row sums at once."""
@@ -78,56 +75,46 @@ class SummedCell:
         longest = max(most, min((1 << most.bit_length()) - 1, MOST_WEIGHTS - 1))
         return self.weights.sequence_of(kind, longest).at(slice(most + 1))
 
-    def sequence(self, most: int) -> ScaledFloats:
-        """The weights of the summed cell."""
-        return self.after(-1, most)
-
     def part(self, place: int, most: int) -> ScaledFloats:
         """The weights of one part."""
         weights = self._of_kind(self.weights.kinds[self.cells[place]], most)
         return weights if self.ranges is None else weights.where(self.ranges[place].mask(most))
-
-    def after(self, place: int, most: int) -> ScaledFloats:
-        """The weights of the sum of all parts after one."""
-        return self._combined("after", place, most)
 
     def rest(self, place: int, most: int) -> ScaledFloats:
         """The weights of the sum of all parts but one."""
         kind = self._kind(self.cells[:place] + self.cells[place + 1 :])
         if kind is not None:
             return self._of_kind(kind, most)
-        return self._convolved(self._combined("before", place, most), self.after(place, most))
+        return self._joined(self.after(place, most, "before"), self.after(place, most))
 
-    def best_after(self, place: int, most: int) -> ScaledFloats:
-        """The largest weight of all parts after one, for every sum of theirs."""
-        return self._combined("best", place, most)
+    def after(self, place: int, most: int, how: str = "after") -> ScaledFloats:
+        """The weights of the sum of all parts after one (all parts: after -1), or before it.
 
-    def _combined(self, how: str, place: int, most: int) -> ScaledFloats:
-        """Sums (or the largest) over the parts before or after one, one part more at a time."""
+        Or, "best" of all, the largest weight of the parts after it, for every sum of theirs.
+        """
         parts = range(place) if how == "before" else range(len(self.cells) - 1, place, -1)
         kind = None if how == "best" else self._kind(tuple(self.cells[k] for k in parts))
         if kind is not None:
             return self._of_kind(kind, most)
-        join = self._largest if how == "best" else self._convolved
         weights = None
         for k in parts:
             if (how, k, most) not in self._made:
                 part = self.part(k, most)
-                self._made[how, k, most] = part if weights is None else join(part, weights)
+                joined = part if weights is None else self._joined(part, weights, how == "best")
+                self._made[how, k, most] = joined
             weights = self._made[how, k, most]
         return normalised(np.arange(most + 1) == 0) if weights is None else weights
 
-    def _convolved(self, left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
-        steps = product_steps(len(left.mantissa))
-        check_work(steps, self.effort, "summing over the parts of a cell")
-        return product(left, right)
-
-    def _largest(self, left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:
-        from cellbounds.inference.rows.choice_kernel import best_pairs
-
+    def _joined(
+        self, left: ScaledFloats, right: ScaledFloats, largest: bool = False
+    ) -> ScaledFloats:
+        """The sums (or the largest) of products of two sequences, for each sum of the places."""
         size = len(left.mantissa)
-        check_work(size**2 / 2, self.effort, "splitting a cell in the most likely way")
-        return ScaledFloats(*best_pairs(np.arange(size), left, right))
+        if largest:
+            check_work(size**2 / 2, self.effort, "splitting a cell in the most likely way")
+            return ScaledFloats(*best_pairs(np.arange(size), left, right))
+        check_work(product_steps(size), self.effort, "summing over the parts of a cell")
+        return product(left, right)
 
 
 def row_counts(row_type: RowType, effort: float) -> list[int]:
@@ -207,120 +194,23 @@ def _sum_of_products(pieces: Iterable[list[int]], rest: int) -> int:
 
 
 def _ways(row_type: RowType, column: int, most: int) -> list[int]:
-    """In how many ways a cell can have each count from 0 to `most`: 0 if its list lacks it."""
-    ways = _splits(row_type.parts[column], row_type.part_counts[column], most)
-    mask = row_type.mask(column, most)
-    return ways if mask is None else [n * bool(ok) for n, ok in zip(ways, mask, strict=True)]
-
-
-def _splits(parts: tuple[PartRange, ...] | None, count: int, most: int) -> list[int]:
-    """In how many ways each count from 0 to `most` splits into parts."""
+    """In how many ways the parts of a cell make each count to `most`: none if its list lacks it."""
+    parts, ways = row_type.parts[column], [1]
     if parts is None:
-        return _fillings(count, most)
-    from flint import fmpz_poly
+        for n in range(1, most + 1):
+            ways.append(ways[-1] * (n + row_type.part_counts[column] - 1) // n)
+    else:
+        from flint import fmpz_poly
 
-    product_of = fmpz_poly([1])
-    for part in parts:
-        product_of = product_of.mul_low(fmpz_poly([int(ok) for ok in part.mask(most)]), most + 1)
-    return [int(product_of[n]) for n in range(most + 1)]
-
-
-def _fillings(columns: int, most: int) -> list[int]:
-    """In how many ways columns without limits add up to each sum from 0 to `most`."""
-    ways = [1]
-    for n in range(1, most + 1):
-        ways.append(ways[-1] * (n + columns - 1) // n)
+        product_of = fmpz_poly([1])
+        for part in parts:
+            allowed = fmpz_poly(part.mask(most).astype(int).tolist())
+            product_of = product_of.mul_low(allowed, most + 1)
+        ways = [int(product_of[n]) for n in range(most + 1)]
+    if column in row_type.listed:
+        mask = mask_of(row_type.listed[column], most).tolist()
+        return [number * allowed for number, allowed in zip(ways, mask, strict=True)]
     return ways
-
-
-class RowVectors(NamedTuple):
-    """A row laid out for the compiled sums: ranges of cells for each sum, weights by column.
-
-    `lower` and `upper` have one line for each sum. The weights of column j, for the counts from
-    0, begin at ``starts[j]``. `span` is the number of sums that some columns can make, at most.
-    """
-
-    sums: IntArray
-    lower: IntArray
-    upper: IntArray
-    starts: IntArray
-    weights: ScaledFloats
-    span: int
-    steps: float
-
-    @classmethod
-    def of(
-        cls, row_type: RowType, sequences: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
-    ) -> RowVectors:
-        """Lay a row out; ranges have the columns first."""
-        pieces = []
-        for column, sequence in enumerate(sequences):
-            mask = row_type.mask(column, len(sequence.mantissa) - 1)
-            pieces.append(sequence if mask is None else sequence.where(mask))
-        spans = _spans(row_type.sums, lower, upper)
-        widths = upper - lower + 1
-        return cls(
-            row_type.sums,
-            np.ascontiguousarray(lower.T),
-            np.ascontiguousarray(upper.T),
-            np.cumsum([0, *(len(piece.mantissa) for piece in pieces)]),
-            ScaledFloats(*(np.concatenate(parts) for parts in zip(*pieces, strict=True))),
-            int(spans.max(initial=1)),
-            float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum()),
-        )
-
-    def totals(self, *, largest: bool = False) -> ScaledFloats:
-        """The sum (or the largest) of the weights of all vectors, for each row sum."""
-        from cellbounds.inference.rows.sum_kernel import totals
-
-        return ScaledFloats(*totals(self, largest))
-
-    def masses(self, outer: ScaledFloats, chosen: IntArray) -> list[ScaledFloats]:
-        """For each column the weights of all vectors by its count; `outer` weighs the row sums.
-
-        Only the sums at the chosen places are looked at.
-        """
-        from cellbounds.inference.rows.sum_kernel import masses
-
-        columns = self._columns
-        turned = [np.concatenate([part[own][::-1] for own in columns]) for part in self.weights]
-        by_count = ScaledFloats(*masses(self, ScaledFloats(*turned), outer, chosen))
-        return [by_count.at(own) for own in columns]
-
-    @property
-    def _columns(self) -> list[slice]:
-        return [slice(a, b) for a, b in itertools.pairwise(self.starts.tolist())]
-
-    def possible(self) -> list[BoolArray]:
-        """For each column the counts in its range under some sum, all weights being positive."""
-        masks = []
-        for column, size in enumerate(np.diff(self.starts).tolist()):
-            changes = np.zeros(size + 1, dtype=np.int64)
-            np.add.at(changes, self.lower[:, column], 1)
-            np.add.at(changes, self.upper[:, column] + 1, -1)
-            masks.append(np.cumsum(changes[:-1]) > 0)
-        return masks
-
-    def draw(self, place: int, uniforms: FloatArray) -> IntArray:
-        """Vectors of the row sum at a place, one for each line of uniform numbers."""
-        from cellbounds.inference.rows.choice_kernel import draw_vectors
-
-        return np.asarray(draw_vectors(self, place, uniforms))
-
-    def best(self, place: int) -> list[int]:
-        """The first vector of largest weight for the row sum at a place."""
-        from cellbounds.inference.rows.choice_kernel import best_vector
-
-        return [int(count) for count in best_vector(self, place)]
-
-
-def _spans(sums: IntArray, lower: IntArray, upper: IntArray) -> IntArray:
-    """How many sums the columns before each can make (first axis: columns, and one past them)."""
-    before_low = np.vstack([np.zeros_like(sums), np.cumsum(lower, axis=0)])
-    before_high = np.vstack([np.zeros_like(sums), np.cumsum(upper, axis=0)])
-    low = np.maximum(before_low, sums - (before_high[-1] - before_high))
-    high = np.minimum(before_high, sums - (before_low[-1] - before_low))
-    return np.asarray(np.maximum(high - low + 1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,16 +245,20 @@ class WeightedRow:
     @cached_property
     def vectors(self) -> RowVectors:
         """For sums over its vectors."""
-        return self._laid_out(SummedCell.sequence)
+        return self._laid_out("after")
 
     @cached_property
     def best_vectors(self) -> RowVectors:
         """For the largest weight of its vectors: each cell split in the best way."""
-        return self._laid_out(lambda cell, most: cell.best_after(-1, most))
+        return self._laid_out("best")
 
-    def _laid_out(self, weights: Callable[[SummedCell, int], ScaledFloats]) -> RowVectors:
-        sequences = list(map(weights, self.cells, self._most))
-        return RowVectors.of(self.row_type, sequences, *self._ranges)
+    def _laid_out(self, how: str) -> RowVectors:
+        pairs = zip(self.cells, self._most, strict=True)
+        sequences = [cell.after(-1, most, how) for cell, most in pairs]
+        for column, values in self.row_type.listed.items():
+            allowed = mask_of(values, self._most[column])
+            sequences[column] = sequences[column].where(allowed)
+        return RowVectors.of(self.row_type.sums, sequences, *self._ranges)
 
     @property
     def steps(self) -> float:

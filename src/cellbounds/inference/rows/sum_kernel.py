@@ -1,27 +1,31 @@
-"""Sums of products of weights, compiled; imported only where they are computed.
+"""Sums over the vectors of one row, for all its feasible sums: products of weights, compiled.
 
 All numbers are at least zero, held as mantissa (0, or in [0.5, 1)) times 2**exponent, so that
 nothing cancels and nothing overflows. A sum of products has a relative error of at most 26 units
-(`row_vectors.CHAIN`): blocks of 64 terms in four running sums, then compensated summation over the
-blocks.
-
-Products of polynomials with coefficients of any magnitude, compiled.
+(`CHAIN`): blocks of 64 terms in four running sums, then compensated summation over the blocks.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cellbounds.inference.rows.row_vectors import RowVectors
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
 from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
 FEW = 2000
 """Numbers up to which sums are made in plain Python: some tenths of a second."""
+
+CHAIN = 26
+"""Roundings of a sum of products, what is too faint to be added included."""
+
+TIE = 1e-12
+"""Weights that are as close as this part of themselves count as equal."""
 
 BLOCK = 64
 """Terms that are summed without compensation."""
@@ -35,6 +39,76 @@ DEEPEST = 1000
 POWERS = np.ldexp(1.0, np.arange(-DEEPEST, 301))
 POWERS[0] = 0.0
 """Powers of two from -DEEPEST (taken for zero) on."""
+
+
+class RowVectors(NamedTuple):
+    """A row laid out for the compiled sums: ranges of cells for each sum, weights by column.
+
+    `lower` and `upper` have one line for each sum; `low` and `high`, what the columns before each
+    (and all) can add up to, those from it on making up the rest. The weights of column j, for the
+    counts from 0, begin at ``starts[j]``. `span` is the number of sums that some columns can make,
+    at most.
+    """
+
+    sums: IntArray
+    lower: IntArray
+    upper: IntArray
+    low: IntArray
+    high: IntArray
+    starts: IntArray
+    weights: ScaledFloats
+    span: int
+    steps: float
+
+    @classmethod
+    def of(
+        cls, sums: IntArray, weights: Sequence[ScaledFloats], lower: IntArray, upper: IntArray
+    ) -> RowVectors:
+        """Lay a row out, given the weights of each column; ranges have the columns first."""
+        before_low = np.vstack([np.zeros_like(sums), np.cumsum(lower, axis=0)])
+        before_high = np.vstack([np.zeros_like(sums), np.cumsum(upper, axis=0)])
+        low = np.maximum(before_low, sums - (before_high[-1] - before_high))
+        high = np.minimum(before_high, sums - (before_low[-1] - before_low))
+        spans, widths = np.maximum(high - low + 1, 1), upper - lower + 1
+        steps = float((spans[:-1].astype(float) * np.minimum(widths, spans[1:])).sum())
+        starts = np.cumsum([0, *(len(own.mantissa) for own in weights)])
+        every = ScaledFloats(*(np.concatenate(parts) for parts in zip(*weights, strict=True)))
+        lower, upper, low, high = map(np.ascontiguousarray, (lower.T, upper.T, low.T, high.T))
+        return cls(sums, lower, upper, low, high, starts, every, int(spans.max(initial=1)), steps)
+
+    def totals(self, *, largest: bool = False) -> ScaledFloats:
+        """The sum (or the largest) of the weights of all vectors, for each row sum."""
+        return ScaledFloats(*totals(self, largest))
+
+    def masses(self, outer: ScaledFloats, chosen: IntArray) -> list[ScaledFloats]:
+        """For each column the weights of all vectors by its count; `outer` weighs the row sums.
+
+        Only the sums at the chosen places are looked at.
+        """
+        columns = [slice(a, b) for a, b in itertools.pairwise(self.starts.tolist())]
+        weights = [self.weights.at(own) for own in columns[::-1]]
+        back = RowVectors.of(self.sums, weights, self.lower.T[::-1], self.upper.T[::-1])
+        by_count = ScaledFloats(*masses(self, back, outer, chosen))
+        return [by_count.at(own) for own in columns]
+
+    def possible(self) -> list[BoolArray]:
+        """For each column the counts in its range under some sum, all weights being positive."""
+        masks = []
+        for column, size in enumerate(np.diff(self.starts).tolist()):
+            changes = np.zeros(size + 1, dtype=np.int64)
+            np.add.at(changes, self.lower[:, column], 1)
+            np.add.at(changes, self.upper[:, column] + 1, -1)
+            masks.append(np.cumsum(changes[:-1]) > 0)
+        return masks
+
+    def draw(self, place: int, uniforms: FloatArray) -> IntArray:
+        """Vectors of the row sum at a place, one for each line of uniform numbers."""
+        return np.asarray(choose_vectors(self, place, uniforms, False))
+
+    def best(self, place: int) -> list[int]:
+        """The first vector of largest weight for the row sum at a place."""
+        nearly_all = np.full((1, self.lower.shape[1]), 1 - TIE)
+        return [int(count) for count in choose_vectors(self, place, nearly_all, True)[0]]
 
 
 @compiled
@@ -108,46 +182,28 @@ def _most(m1: FloatArray, e1: IntArray, m2: FloatArray, e2: IntArray) -> tuple[f
 
 
 @compiled
-def _spans(total: int, lower: IntArray, upper: IntArray, low: IntArray, high: IntArray) -> None:
-    """What the columns before each can add up to, those from it on making up the rest."""
-    columns = len(lower)
-    before_low, before_high = 0, 0
-    after_low, after_high = lower.sum(), upper.sum()
-    for j in range(columns + 1):
-        low[j] = max(before_low, total - after_high)
-        high[j] = min(before_high, total - after_low)
-        if j < columns:
-            before_low += lower[j]
-            before_high += upper[j]
-            after_low -= lower[j]
-            after_high -= upper[j]
-
-
-@compiled
 def _tables(row: RowVectors) -> Any:
-    """Ends of partial sums, and room for a number at each: mantissas and exponents."""
-    count = len(row.starts)
-    low, high = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    return low, high, np.zeros((count, row.span)), np.zeros((count, row.span), dtype=np.int64)
+    """Room for a number at each partial sum: mantissas and exponents."""
+    shape = len(row.starts), row.span
+    return np.zeros(shape), np.zeros(shape, dtype=np.int64)
 
 
 @compiled
 def _fill_tails(
-    row: RowVectors, k: int, low: IntArray, high: IntArray, gm: FloatArray, ge: IntArray,
-    largest: bool,
-) -> None:  # fmt: skip
+    row: RowVectors, k: int, first_column: int, largest: bool, gm: FloatArray, ge: IntArray
+) -> None:
     """Sums (or largest) over the columns from each on, for every sum of those before it."""
-    lower, upper, starts = row.lower[k], row.upper[k], row.starts
+    lower, upper, low, high = row.lower[k], row.upper[k], row.low[k], row.high[k]
+    starts = row.starts
     m, e = row.weights
     columns = len(lower)
-    _spans(row.sums[k], lower, upper, low, high)
     gm[columns, 0], ge[columns, 0] = 0.5, 1
     # The last column makes up what is missing: there is nothing to sum.
     last = columns - 1
     for p in range(low[last], high[last] + 1):
         at = starts[last] + low[columns] - p
         gm[last, p - low[last]], ge[last, p - low[last]] = m[at], e[at]
-    for j in range(columns - 2, -1, -1):
+    for j in range(columns - 2, first_column - 1, -1):
         for p in range(low[j], high[j] + 1):
             first = max(lower[j], low[j + 1] - p)
             count = min(upper[j], high[j + 1] - p) - first + 1
@@ -156,68 +212,20 @@ def _fill_tails(
                 gm[j, at], ge[j, at] = 0.0, NOTHING
                 continue
             a, b = starts[j] + first, first + p - low[j + 1]
-            if largest:
-                gm[j, at], ge[j, at] = _most(
-                    m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
-                    ge[j + 1, b : b + count],
-                )  # fmt: skip
-            else:
-                gm[j, at], ge[j, at] = dot(
-                    m[a : a + count], e[a : a + count], gm[j + 1, b : b + count],
-                    ge[j + 1, b : b + count],
-                )  # fmt: skip
+            m1, e1 = m[a : a + count], e[a : a + count]
+            m2, e2 = gm[j + 1, b : b + count], ge[j + 1, b : b + count]
+            gm[j, at], ge[j, at] = _most(m1, e1, m2, e2) if largest else dot(m1, e1, m2, e2)
 
 
 @compiled_above(FEW)
 def totals(row: RowVectors, largest: bool) -> Any:
     """For each row sum the sum (or the largest) of the weights of all row vectors."""
-    low, high, gm, ge = _tables(row)
+    gm, ge = _tables(row)
     mantissas, exponents = np.zeros(len(row.sums)), np.zeros(len(row.sums), dtype=np.int64)
     for k in range(len(row.sums)):
-        _fill_tails(row, k, low, high, gm, ge, largest)
+        _fill_tails(row, k, 0, largest, gm, ge)
         mantissas[k], exponents[k] = gm[0, 0], ge[0, 0]
     return ScaledFloats(mantissas, exponents)
-
-
-@compiled_above(FEW)
-def tails(row: RowVectors, k: int, largest: bool) -> Any:
-    """For one row sum, the sums over the columns from each on.
-
-    Least and largest sums of the columns before it, then mantissas and exponents above the least.
-    """
-    low, high, gm, ge = _tables(row)
-    _fill_tails(row, k, low, high, gm, ge, largest)
-    return low, high, gm, ge
-
-
-@compiled
-def _fill_heads(
-    row: RowVectors, k: int, turned: ScaledFloats, low: IntArray, high: IntArray, fm: FloatArray,
-    fe: IntArray,
-) -> None:  # fmt: skip
-    """Sums over the columns before each, for every sum of theirs.
-
-    Weights are turned round, so that both factors of a sum of products run the same way.
-    """
-    lower, upper, starts = row.lower[k], row.upper[k], row.starts
-    rm, re = turned
-    fm[0, 0], fe[0, 0] = 0.5, 1
-    if len(lower) > 1:
-        for q in range(low[1], high[1] + 1):
-            at = starts[1] - 1 - q
-            fm[1, q - low[1]], fe[1, q - low[1]] = rm[at], re[at]
-    for j in range(1, len(lower) - 1):
-        for q in range(low[j + 1], high[j + 1] + 1):
-            first = max(low[j], q - upper[j])
-            count = min(high[j], q - lower[j]) - first + 1
-            at = q - low[j + 1]
-            if count <= 0:
-                fm[j + 1, at], fe[j + 1, at] = 0.0, NOTHING
-                continue
-            a, b = first - low[j], starts[j + 1] - 1 - (q - first)
-            fm[j + 1, at], fe[j + 1, at] = dot(
-                fm[j, a : a + count], fe[j, a : a + count], rm[b : b + count], re[b : b + count]
-            )
 
 
 @compiled
@@ -245,15 +253,16 @@ def _add(
 
 
 @compiled_above(FEW)
-def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: IntArray) -> Any:
+def masses(row: RowVectors, back: RowVectors, outer: ScaledFloats, chosen: IntArray) -> Any:
     """For each column and count the weights of all row vectors, those of a sum times `outer`.
 
-    Laid out as the weights of the row; `turned` are the weights of each column turned round. Only
-    the sums at the chosen places are looked at.
+    Laid out as the weights of the row; `back` is the row with its columns turned round. Only the
+    sums at the chosen places are looked at.
     """
-    low, high, gm, ge = _tables(row)
-    fm, fe = np.zeros(gm.shape), np.zeros(gm.shape, dtype=np.int64)
-    lower, upper, starts = row.lower, row.upper, row.starts
+    gm, ge = _tables(row)
+    hm, he = _tables(row)
+    fm, fe = _tables(row)
+    starts, columns = row.starts, row.lower.shape[1]
     m, e = row.weights
     om, oe = outer
     sums, carries = np.zeros(len(m)), np.zeros(len(m))
@@ -261,11 +270,17 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     for k in chosen:
         if om[k] == 0.0:
             continue
+        lower, upper, low, high = row.lower[k], row.upper[k], row.low[k], row.high[k]
         # A vector in which column j holds v: what is before it, v itself, what comes after it.
-        _fill_tails(row, k, low, high, gm, ge, False)
-        _fill_heads(row, k, turned, low, high, fm, fe)
-        for j in range(lower.shape[1]):
-            for v in range(lower[k, j], upper[k, j] + 1):
+        # What is before it comes after it in the row turned round, the largest sum first.
+        _fill_tails(row, k, 1, False, gm, ge)
+        _fill_tails(back, k, 1, False, hm, he)
+        for j in range(columns):
+            for at in range(high[j] - low[j] + 1):
+                fm[j, at] = hm[columns - j, high[j] - low[j] - at]
+                fe[j, at] = he[columns - j, high[j] - low[j] - at]
+        for j in range(columns):
+            for v in range(lower[j], upper[j] + 1):
                 first = max(low[j], low[j + 1] - v)
                 count = min(high[j], high[j + 1] - v) - first + 1
                 at = starts[j] + v
@@ -273,15 +288,12 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
                     continue
                 a, b = first - low[j], first + v - low[j + 1]
                 if count == 1:
-                    weight = m[at] * fm[j, a] * gm[j + 1, b] * om[k]
-                    if weight > 0.0:
-                        exponent = e[at] + fe[j, a] + ge[j + 1, b] + oe[k]
-                        _add(sums, carries, exponents, at, weight, exponent)
-                    continue
-                rest, exponent = dot(
-                    fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
-                    ge[j + 1, b : b + count],
-                )  # fmt: skip
+                    rest, exponent = fm[j, a] * gm[j + 1, b], fe[j, a] + ge[j + 1, b]
+                else:
+                    rest, exponent = dot(
+                        fm[j, a : a + count], fe[j, a : a + count], gm[j + 1, b : b + count],
+                        ge[j + 1, b : b + count],
+                    )  # fmt: skip
                 if rest > 0.0:
                     weight = m[at] * rest * om[k]
                     _add(sums, carries, exponents, at, weight, e[at] + exponent + oe[k])
@@ -290,94 +302,35 @@ def masses(row: RowVectors, turned: ScaledFloats, outer: ScaledFloats, chosen: I
     return ScaledFloats(sums, exponents)
 
 
-SPREAD = 480
-"""Within blocks of no more binary orders of magnitude plain doubles can be multiplied."""
-
-
-@compiled
-def _blocks(m: FloatArray, e: IntArray) -> tuple[IntArray, FloatArray, BoolArray]:
-    """For each block its largest exponent, its numbers over that power of two, and if all fit."""
-    count = len(m) // BLOCK + 1
-    tops, fits = np.full(count, 4 * NOTHING), np.ones(count, dtype=np.bool_)
-    scaled = np.zeros(len(m))
-    for t in range(len(m)):
-        if m[t] > 0.0:
-            tops[t // BLOCK] = max(tops[t // BLOCK], e[t])
-    for t in range(len(m)):
-        if m[t] > 0.0:
-            fall = e[t] - tops[t // BLOCK]
-            if fall < -SPREAD:
-                fits[t // BLOCK] = False
-            else:
-                scaled[t] = m[t] * POWERS[fall + DEEPEST]
-    return tops, scaled, fits
-
-
-@compiled
-def _plain_dot(left: FloatArray, right: FloatArray) -> float:
-    """The sum of products of a block of doubles, in four running sums."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    whole = len(left) // 4
-    for t in range(whole):
-        a += left[4 * t] * right[4 * t]
-        b += left[4 * t + 1] * right[4 * t + 1]
-        c += left[4 * t + 2] * right[4 * t + 2]
-        d += left[4 * t + 3] * right[4 * t + 3]
-    for t in range(4 * whole, len(left)):
-        a += left[t] * right[t]
-    return (a + b) + (c + d)
-
-
 @compiled_above(FEW)
-def multiply(left: ScaledFloats, right: ScaledFloats, places: IntArray) -> Any:
-    """Coefficients of a product of polynomials at some places; blocks too faint are skipped."""
-    m1, e1 = left
-    m2, e2 = right
-    size = len(m2)
-    mantissas, exponents = np.zeros(len(places)), np.full(len(places), NOTHING)
-    back_m, back_e = m2[::-1].copy(), e2[::-1].copy()
-    tops1, scaled1, fits1 = _blocks(m1, e1)
-    tops2, scaled2, fits2 = _blocks(back_m, back_e)
-    for k in range(len(places)):
-        first, stop = max(0, places[k] - size + 1), min(len(m1), places[k] + 1)
-        # Entry v of the first meets entry v + shift of the second, which is turned round.
-        shift = size - 1 - places[k]
-        total, carry, scale = 0.0, 0.0, 4 * NOTHING
-        # Where both factors stay within one block each, their tops bound all products.
-        begin = first
-        best, ahead = 8 * NOTHING, first
-        while begin < stop:
-            bound = tops1[begin // BLOCK] + tops2[(begin + shift) // BLOCK]
-            if bound > best:
-                best, ahead = bound, begin
-            begin += min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK)
-        # What is likely to be largest comes first: the rest is then known to be faint.
-        begin, early = ahead, True
-        while begin < stop:
-            b1, b2 = begin // BLOCK, (begin + shift) // BLOCK
-            end = min(stop, begin + min(BLOCK - begin % BLOCK, BLOCK - (begin + shift) % BLOCK))
-            bound = tops1[b1] + tops2[b2]
-            if (early or begin != ahead) and bound >= max(scale - FAINT, NOTHING):
-                # Plain doubles, without exponents to look at, where nothing leaves their range.
-                if fits1[b1] and fits2[b2]:
-                    m, e = normal(
-                        _plain_dot(scaled1[begin:end], scaled2[begin + shift : end + shift]), bound
-                    )
-                else:
-                    m, e = dot(
-                        m1[begin:end], e1[begin:end], back_m[begin + shift : end + shift],
-                        back_e[begin + shift : end + shift],
-                    )  # fmt: skip
-                if m > 0.0:
-                    rise = e - scale
-                    if rise > 200:
-                        factor = 0.0 if rise > DEEPEST else POWERS[DEEPEST - rise]
-                        total, carry, scale, rise = total * factor, carry * factor, e, 0
-                    more = m * POWERS[max(rise, -DEEPEST) + DEEPEST] - carry
-                    summed = total + more
-                    carry = (summed - total) - more
-                    total = summed
-            begin = first if early else end
-            early = False
-        mantissas[k], exponents[k] = normal(total, scale)
-    return ScaledFloats(mantissas, exponents)
+def choose_vectors(row: RowVectors, place: int, uniforms: FloatArray, largest: bool) -> IntArray:
+    """Row vectors of one row sum, one line for each line of numbers from 0 to 1.
+
+    Drawn in the ratio of their weights if the numbers are; or, of the largest weight, the first
+    that has at least this part of it.
+    """
+    gm, ge = _tables(row)
+    _fill_tails(row, place, 0, largest, gm, ge)
+    lower, upper, low, high = row.lower[place], row.upper[place], row.low[place], row.high[place]
+    starts = row.starts
+    m, e = row.weights
+    vectors = np.zeros(uniforms.shape, dtype=np.int64)
+    for line in range(len(uniforms)):
+        before = 0
+        for j in range(len(lower)):
+            # The tail after what was chosen so far is the sum, or the largest, of these terms.
+            at = before - low[j]
+            goal, scale = uniforms[line, j] * gm[j, at], ge[j, at]
+            run, chosen = 0.0, max(lower[j], low[j + 1] - before)
+            for v in range(chosen, min(upper[j], high[j + 1] - before) + 1):
+                after = before + v - low[j + 1]
+                rise = max(e[starts[j] + v] + ge[j + 1, after] - scale, -DEEPEST)
+                term = m[starts[j] + v] * gm[j + 1, after] * POWERS[rise + DEEPEST]
+                if term > 0.0:
+                    run = term if largest else run + term
+                    chosen = v
+                    if run > goal:
+                        break
+            vectors[line, j] = chosen
+            before += chosen
+    return vectors

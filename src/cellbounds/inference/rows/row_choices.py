@@ -1,29 +1,101 @@
-"""Draws from products of two sequences: by going through all of them, or by rejection.
+"""Choices from products of two sequences: the largest product, and draws in the ratio of products.
 
-Both are exact. Going through them costs as many steps as there are places, shared by draws in the
-same state; rejection proposes a place by the first sequence alone and keeps it with the ratio of
-the second to a bound on it, which is cheap where the second is level.
-
-Independent draws of whole tables: row sums one after the other, then rows, then parts.
+Draws go through all products, or are made by rejection. Both are exact. Going through them costs as
+many steps as there are places, shared by draws in the same state; rejection proposes a place by the
+first sequence alone and keeps it with the ratio of the second to a bound on it, which is cheap
+where the second is level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cellbounds.inference.protocol import check_work
-from cellbounds.inference.rows.row_types import RowSystem
-from cellbounds.inference.rows.row_vectors import SummedCell, WeightedRow
+from cellbounds.inference.rows.sum_kernel import DEEPEST, FEW, POWERS, TIE, normal
 from cellbounds.runtime.arrays import IntArray
-from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats
+from cellbounds.runtime.compilation import compiled_above
+from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats
 
 PROPOSAL = 32
 """Steps that one proposal counts for."""
 
 LOWEST = -1000
 """Binary orders of magnitude below the largest that proposals reach."""
+
+
+@compiled_above(FEW)
+def best_pairs(offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> Any:
+    """For each r the largest product of a weight at some offset o and `after` at r - o."""
+    m, e = weights
+    tm, te = after
+    mantissas, exponents = np.zeros(len(tm)), np.full(len(tm), NOTHING)
+    for r in range(len(tm)):
+        for k in range(len(offsets)):
+            if offsets[k] > r:
+                break
+            at = r - offsets[k]
+            exponent = e[k] + te[at]
+            if exponent < exponents[r] - 1 or m[k] == 0.0 or tm[at] == 0.0:
+                continue
+            mantissa, exponent = normal(m[k] * tm[at], exponent)
+            if exponent > exponents[r] or (exponent == exponents[r] and mantissa > mantissas[r]):
+                mantissas[r], exponents[r] = mantissa, exponent
+    return ScaledFloats(mantissas, exponents)
+
+
+@compiled_above(FEW)
+def draw_pairs(
+    left: IntArray, uniforms: FloatArray, offsets: IntArray, weights: ScaledFloats,
+    after: ScaledFloats,
+) -> IntArray:  # fmt: skip
+    """For each draw a place k, in the ratio of ``weights[k] * after[left - offsets[k]]``.
+
+    Draws come sorted by `left` and by their uniform numbers, so that equal states share the work.
+    """
+    m, e = weights
+    tm, te = after
+    chosen, terms = np.zeros(len(left), dtype=np.int64), np.zeros(len(offsets))
+    begin = 0
+    while begin < len(left):
+        here = left[begin]
+        end = begin
+        while end < len(left) and left[end] == here:
+            end += 1
+        count = np.searchsorted(offsets, here, side="right")
+        # Terms are written as multiples of one power of two: only their ratios matter.
+        best, total = 4 * NOTHING, 0.0
+        for k in range(count):
+            if m[k] > 0.0 and tm[here - offsets[k]] > 0.0:
+                best = max(best, e[k] + te[here - offsets[k]])
+        for k in range(count):
+            at = here - offsets[k]
+            rise = max(e[k] + te[at] - best, -DEEPEST)
+            terms[k] = m[k] * tm[at] * POWERS[rise + DEEPEST]
+            total += terms[k]
+        # Uniform numbers ascend within a state, so that one walk along the sums serves all.
+        run, draw, last = 0.0, begin, 0
+        for k in range(count):
+            if draw == end:
+                break
+            if terms[k] > 0.0:
+                run += terms[k]
+                last = k
+                while draw < end and uniforms[draw] * total < run:
+                    chosen[draw] = k
+                    draw += 1
+        # Rounding may leave a uniform number next to one beyond the last sum.
+        chosen[draw:end] = last
+        begin = end
+    return chosen
+
+
+def first_best(left: int, offsets: IntArray, weights: ScaledFloats, after: ScaledFloats) -> int:
+    """The first place k of largest ``weights[k] * after[left - offsets[k]]``, up to rounding."""
+    inside = slice(int(np.searchsorted(offsets, left, side="right")))
+    products = weights.at(inside).times(after.at(left - offsets[inside])).shares()
+    return int(np.argmax(products >= products.max() * (1 - TIE)))
 
 
 def selected(
@@ -66,8 +138,6 @@ def _through_all(
     after: ScaledFloats,
     rng: np.random.Generator,
 ) -> IntArray:
-    from cellbounds.inference.rows.choice_kernel import draw_pairs
-
     uniforms: FloatArray = rng.random(len(left))
     order = np.lexsort((uniforms, left))
     chosen = np.empty(len(left), dtype=np.int64)
@@ -115,57 +185,3 @@ class _Proposals:
             places[waiting[accepted]] = proposed[accepted]
             waiting = waiting[~accepted]
         return places
-
-
-def draw_tables(
-    system: RowSystem,
-    rows: Sequence[WeightedRow],
-    tilted: Sequence[ScaledFloats],
-    suffixes: Sequence[ScaledFloats],
-    size: int,
-    rng: np.random.Generator,
-) -> IntArray:
-    """Draw tables, flat, one in each line: row sums one after the other, then rows, then parts.
-
-    `rows` and `tilted` (their weights by row sum) are in the order of the table's rows;
-    ``suffixes[i]`` are the products of the weights after row i.
-    """
-    drawn = np.zeros((size, system.size), dtype=np.int64)
-    left, places = np.full(size, system.surplus, dtype=np.int64), []
-    wholes = [None, *suffixes]
-    for row, weights, after, whole in zip(rows, tilted, suffixes, wholes, strict=False):
-        places.append(selected(left, row.offsets, weights, after, whole, rng, row.effort))
-        left = left - row.offsets[places[-1]]
-    for place, row in enumerate(rows):
-        cells = _draw_cells(row, places[place], rng)
-        for column, cell in enumerate(row.cells):
-            numbers = system.numbers(place, column)
-            drawn[:, numbers] = _draw_parts(cell, cells[:, column], rng)
-    return drawn
-
-
-def _draw_cells(row: WeightedRow, places: IntArray, rng: np.random.Generator) -> IntArray:
-    """Counts of all columns, one line for each draw; draws with the same sum share the work."""
-    uniforms = rng.random((len(places), len(row.cells)))
-    cells = np.empty(uniforms.shape, dtype=np.int64)
-    order = np.argsort(places, kind="stable")
-    ends = np.flatnonzero(np.diff(places[order], append=-1)) + 1
-    begins = np.concatenate([[0], ends])[:-1]
-    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
-        same = order[begin:end]
-        cells[same] = row.vectors.draw(int(places[same[0]]), uniforms[same])
-    return cells
-
-
-def _draw_parts(cell: SummedCell, counts: IntArray, rng: np.random.Generator) -> IntArray:
-    """Split drawn counts of one cell into its parts, one part after the other."""
-    parts = np.empty((len(counts), len(cell.cells)), dtype=np.int64)
-    left, most = counts, int(counts.max(initial=0))
-    every = np.arange(most + 1)
-    for place in range(len(cell.cells) - 1):
-        part, after = cell.part(place, most), cell.after(place, most)
-        whole = cell.after(place - 1, most)
-        parts[:, place] = selected(left, every, part, after, whole, rng, cell.effort)
-        left = left - parts[:, place]
-    parts[:, -1] = left
-    return parts
