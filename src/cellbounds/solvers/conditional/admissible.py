@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
-from cellbounds.model.rates.offset_sets import OffsetSet, Window, bits_of, positions
+from cellbounds.model.rates.offset_sets import OffsetSet, Window, positions
 from cellbounds.model.rates.row_problem import RowProblem, RowShapes, real_row
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
@@ -230,7 +230,13 @@ def admissible_sums(
     wrong = np.flatnonzero(shapes.impossible)
     if len(wrong):
         raise _impossible(problem, int(wrong[0]))
-    plain, special = _split(problem)
+    plain, special = np.arange(problem.height), np.arange(0)
+    if not problem.bare or problem.height == 1:
+        # An upper bound of zero is part of the row's shape, not of its side information.
+        bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
+        informed = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
+        informed[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
+        plain, special = np.flatnonzero(~informed), np.flatnonzero(informed)
     sets: dict[int, OffsetSet] = dict(
         zip(plain.tolist(), _plain_rows(plain, shapes, evaluator, problem, copies), strict=True)
     )
@@ -243,17 +249,6 @@ def admissible_sums(
         sets[row], begin[row] = _special_row(problem, shapes, evaluator, row, room)
         starts[row] = sets[row].start
     return RowSums([sets[row] for row in range(problem.height)], begin)
-
-
-def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
-    """Rows without side information, and the others."""
-    if problem.bare and problem.height > 1:
-        return np.arange(problem.height), np.arange(0)
-    # An upper bound of zero is part of the row's shape, not of its side information.
-    bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
-    informed = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
-    informed[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
-    return np.flatnonzero(~informed), np.flatnonzero(informed)
 
 
 def _plain_rows(
@@ -288,7 +283,11 @@ def _plain_rows(
             waiting = [place for place in waiting if tested[place] > done]
             if not waiting:
                 break
-        _check_effort(problem, [tested[place] for place in waiting])
+        if sum(tested[place] for place in waiting) * problem.width > EFFORT:
+            raise TooMuchWork(
+                f"more than {EFFORT} sums to test: so many decimals leave room only for very "
+                "large counts; publish fewer decimals"
+            )
         # Rows that need more sums than others stay in the loop longer.
         longest = max(tested[place] for place in waiting) - done
         length = longest if longest < 2 * length else length
@@ -309,21 +308,8 @@ def _plain_rows(
     for count, step, parts in zip(tested, steps, pieces, strict=True):
         # Bit k stands for the sum (k+1) * step.
         bits = int.from_bytes(b"".join(parts), "little") & ((1 << count) - 1)
-        sets.append(OffsetSet.make(step, _stretched(bits, step), count * step, step))
+        sets.append(OffsetSet.make(step, bits, count, step, apart=step))
     return sets
-
-
-def _check_effort(problem: RowProblem, counts: Sequence[int]) -> None:
-    if sum(counts) * problem.width > EFFORT:
-        raise TooMuchWork(
-            f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
-            "counts; publish fewer decimals"
-        )
-
-
-def _stretched(bits: int, step: int) -> int:
-    """Bits that are `step` times as far apart."""
-    return bits if bits < 2 or step == 1 else int(("0" * (step - 1)).join(f"{bits:b}"), 2)
 
 
 def _special_row(
@@ -358,8 +344,7 @@ def _special_row(
     last = real.sum_upper - first if tail and real.sum_upper is not None else None
     sums: OffsetSet | None = None
     if bits or tail:
-        wide = _stretched(bits, step)
-        sums = OffsetSet.make(first, wide, count * step, step if tail else 0, last)
+        sums = OffsetSet.make(first, bits, count, step if tail else 0, last, apart=step)
         if row in problem.row_values:
             sums = _listed_sums(sums, problem.row_values[row], first, end)
     if sums is None and problem.bare:
@@ -390,7 +375,8 @@ def _tested_bits(
         if listed is not None:
             for place in np.flatnonzero(mask):
                 mask[place] = listed.admissible(int(sums[place]))
-        bits |= bits_of(mask) << done
+        packed = np.packbits(mask, bitorder="little").tobytes()
+        bits |= int.from_bytes(packed, "little") << done
     return bits
 
 

@@ -14,8 +14,7 @@ from cellbounds.model.rates.offset_sets import OffsetSet, runs_of
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
-from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, sum_algebra
-from cellbounds.solvers.conditional.sum_sets import SumSet
+from cellbounds.solvers.conditional.feasible import FeasibleRows, SumSet, range_row, sum_algebra
 
 VALUES_EFFORT = 1 << 28
 """Sums times columns that may be evaluated one by one for the attainable counts of a row."""
