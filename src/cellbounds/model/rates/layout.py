@@ -38,7 +38,8 @@ class Layout:
     """One conditional laid out as rows by columns, each cell a sum of parts.
 
     The *parts* of a cell of the statement are the cells of `ground` behind it: of the margin asked
-    for if it tells the cells of the statement apart, else of the table. There are several if the
+    for if it tells the cells of the statement apart, else of the table. `order` are the variables
+    of `over` as rows, cells or parts have them. There are several if the
     statement leaves variables out or merges levels, and not equally many everywhere. Arrays over
     all parts are flat, in the order of `behind`. Rows that hold nobody count among the rows.
     """
@@ -48,6 +49,7 @@ class Layout:
     parts: Parts | None
     about: About
     over: tuple[str, ...]
+    order: tuple[str, ...]
     ground: Domain
     row_count: int
     column_count: int
@@ -71,28 +73,21 @@ class Layout:
         """Turn values of all rows, cells or parts to the variables asked for."""
         if self.about is About.PARTS:
             return values[self._place_of].reshape(self.ground.shape)
-        domain, conditional = self.facts.domain, self.facts.conditional
-        order = conditional.given if self.about is About.ROWS else conditional.variables
-        shape = [len(domain.levels(name)) for name in order]
-        turned = values.reshape(shape).transpose([order.index(name) for name in self.over])
+        shape = [len(self.facts.domain.levels(name)) for name in self.order]
+        turned = values.reshape(shape).transpose([self.order.index(name) for name in self.over])
         return np.array(turned, order="C")
 
     def place(self, index: Sequence[int]) -> tuple[int, int, int]:
         """Row, column and part behind an index of the margin asked for."""
-        domain, conditional = self.facts.domain, self.facts.conditional
-        at = dict(zip(self.over, index, strict=True))
-
-        def flat(names: Sequence[str]) -> int:
-            place = 0
-            for name in names:
-                place = place * len(domain.levels(name)) + at[name]
-            return place
-
+        domain, at = self.facts.domain, dict(zip(self.over, index, strict=True))
+        flat = 0
+        for name in self.order:
+            flat = flat * len(domain.levels(name)) + at[name]
         if self.about is About.ROWS:
-            return flat(conditional.given), 0, 0
+            return flat, 0, 0
         if self.about is About.CELLS:
-            return flat(conditional.given), flat(conditional.responses), 0
-        place = int(self._place_of[flat(self.ground.names)])
+            return *divmod(flat, self.column_count), 0
+        place = int(self._place_of[flat])
         cell = int(np.searchsorted(self.behind.starts, place, side="right")) - 1
         return *divmod(cell, self.column_count), place - int(self.behind.starts[cell])
 
@@ -177,9 +172,9 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
         sums = flat.met(parts.summed(lists=not relaxed))
         cells = sums.agreed("on summed cells and on their parts")
     problem = build_problem(facts, cells, rows)
-    return Layout(
-        facts, problem, parts, what, over, ground, *map(int, conditional.intervals.low.shape)
-    )
+    orders = {About.ROWS: conditional.given, About.CELLS: conditional.variables}
+    order, shape = orders.get(what, ground.names), conditional.intervals.low.shape
+    return Layout(facts, problem, parts, what, over, order, ground, *map(int, shape))
 
 
 PARTS_EFFORT = 1 << 22

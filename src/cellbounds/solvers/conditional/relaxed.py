@@ -70,8 +70,9 @@ class LinearConditionalSolution(RelaxedSolution):
             scale = int(problem.scale[place])
             for column in range(width):
                 if bare:
-                    least = Fraction(int(shapes.tight_low[place, column]), scale)
-                    most = Fraction(int(shapes.tight_high[place, column]), scale)
+                    least, most = (
+                        Fraction(int(share[place, column]), scale) for share in shapes.tight[:2]
+                    )
                     ends = least * low, _times(most, high)
                 else:
                     ends = _cell_range(row, column, low, high)
