@@ -159,6 +159,7 @@ def attainable(
         seconds=time.perf_counter() - begun,
         _source=solution,
         _places=solution.places,
+        kind="sharp",
         _certify=partial(certify, solution, release, query),
     )
 
@@ -181,7 +182,8 @@ def _query(
             f"the table to start from contradicts {', '.join(broken)}; give one that the "
             "release was made from"
         )
-    budget = resumable(budget, release, kind, names, chosen, start=start is not None)
+    if budget.checkpoint is not None:
+        budget = resumable(budget, release, kind, names, chosen, start=start is not None)
     return Query(kind, names, budget, chosen, start)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from cellbounds.data.cell_groups import CellGroups, cells_behind, group_of_levels
 from cellbounds.data.domain import Domain
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
-from cellbounds.model.rates.offset_sets import Window
+from cellbounds.model.rates.offset_sets import positions, spread
 from cellbounds.model.rates.row_problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import SAFE, IntArray
@@ -232,23 +233,16 @@ class Parts:
         most = sum(int(self.upper[place]) for place in places)
         if most >= PARTS_EFFORT:
             raise TooMuchWork("the lists of values for parts of a cell reach too far to combine")
-        window, base = Window(most + 1), 0
-        held = window.nothing()
+        sums, base = 1, 0  # bits above the base
         for place in places:
-            low, bits = self._bits(place)
-            base += low
-            held = window.plus_bits(held, bits)
-        return tuple(base + o for o in range(most - base + 1) if window.holds(held, o))
-
-    def _bits(self, place: int) -> tuple[int, int]:
-        listed = self.values.get(place)
-        low, high = int(self.lower[place]), int(self.upper[place])
-        if listed is None:
-            return low, (1 << (high - low + 1)) - 1
-        bits = 0
-        for value in listed:
-            bits |= 1 << (value - listed[0])
-        return listed[0], bits
+            listed = self.values.get(place)
+            low, high = int(self.lower[place]), int(self.upper[place])
+            base += low if listed is None else listed[0]
+            if listed is None:
+                sums = spread(sums, high - low + 1, 1, most + 1)
+            else:
+                sums = reduce(or_, (sums << (value - listed[0]) for value in listed))
+        return tuple((base + positions(sums)).tolist())
 
     def split(self, cell: int, total: int, part: int | None, value: int | None) -> list[int] | None:
         """Counts of all parts that add to `total`, one part being fixed; None if impossible."""

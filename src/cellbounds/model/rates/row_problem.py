@@ -212,11 +212,11 @@ class RowShapes:
 
 def row_shapes(problem: RowProblem) -> RowShapes:
     """Work out the facts for all rows at once; what only some questions need, when asked."""
-    numbers = problem.low, problem.high, problem.scale
-    if problem.needs_objects:
-        # Products of numerators would leave int64.
-        numbers = tuple(array.astype(object) for array in numbers)
-    first, last, scale = numbers
+    # Products of numerators may leave int64.
+    first, last, scale = (
+        array.astype(object) if problem.needs_objects else array
+        for array in (problem.low, problem.high, problem.scale)
+    )
     low, high = np.maximum(first, 0), np.minimum(last, scale[:, None])
     low_open = problem.low_open & (first >= 0)
     high_open = problem.high_open & (last <= scale[:, None])
@@ -228,15 +228,20 @@ def row_shapes(problem: RowProblem) -> RowShapes:
     impossible = ((under < 0) | (over < 0)) | (
         ((under == 0) & low_open.any(axis=1)) | ((over == 0) & high_open.any(axis=1))
     )
-    impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
-    at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
-    exact = np.asarray(fixed | at_low | at_high, dtype=bool)
-    share = np.where(at_high & ~at_low, high, np.where(exact, low, 0))
-    lone = ~exact & ((~exact).sum(axis=1) == 1)[:, None]
-    share = np.where(lone, (scale - share.sum(axis=1))[:, None], share)
-    exact = exact | lone
-    step, some = np.ones_like(scale), exact.any(axis=1)
-    step[some] = _steps(exact[some], share[some], scale[some])
+    exact, share, step = fixed, np.zeros_like(low), np.ones_like(scale)
+    if fixed.any() or not (under > 0).all() or not (over > 0).all() or problem.width == 1:
+        impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
+        at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
+        exact = np.asarray(fixed | at_low | at_high, dtype=bool)
+        share = np.where(at_high & ~at_low, high, np.where(exact, low, 0))
+        lone = ~exact & ((~exact).sum(axis=1) == 1)[:, None]
+        share = np.where(lone, (scale - share.sum(axis=1))[:, None], share)
+        exact = exact | lone
+        # The least common denominator of the exact shares of each row.
+        wide = np.broadcast_to(scale[:, None], share.shape)
+        divisor = np.gcd(np.where(exact, share, 0), wide)
+        parts = np.where(exact, wide // np.maximum(divisor, 1), 1)
+        step = np.asarray(np.lcm.reduce(parts, axis=1))
     free = ~exact
     # Free cells that may be empty, and those that may hold the whole row.
     no_low = np.asarray(free & (low == 0) & ~low_open, dtype=bool)
@@ -291,13 +296,6 @@ def _reach(
     reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
     possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
     return np.where(possible, reach, _NEVER)
-
-
-def _steps(exact: BoolArray, share: IntArray, scale: IntArray) -> IntArray:
-    """Least common denominator of the exact shares of each row."""
-    wide = np.broadcast_to(scale[:, None], share.shape)
-    divisor = np.gcd(np.where(exact, share, 0), wide)
-    return np.asarray(np.lcm.reduce(np.where(exact, wide // np.maximum(divisor, 1), 1), axis=1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class CellCounts:
     def _shares(self) -> Evaluator:
         """Evaluates the smallest and largest share of each cell, in place of its rates."""
         low, high, low_open, high_open = self._solution.shapes.tight
-        tight = {"low": low, "high": high, "low_open": low_open, "high_open": high_open}
+        tight: Any = {"low": low, "high": high, "low_open": low_open, "high_open": high_open}
         return Evaluator(replace(self._solution.problem, **tight))
 
     def _looked(

@@ -179,11 +179,11 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
     rows = [row.within(slack) for row in rows]
     # Sums that include a broad row have no gaps from its size on, up to their largest: its run of
     # consecutive offsets is at least as long as any gap of the others.
-    widest = max((row.largest_gap for row in rows), default=0)
     broad = sorted(
         (row.size, place)
         for place, row in enumerate(rows)
-        if row.step == 1 and (row.last is None or row.last - row.size >= widest)
+        if row.step == 1
+        and (row.last is None or row.last - row.size >= max(one.largest_gap for one in rows))
     )
     sizes = [size for size, place in broad for _ in range(copies[place])][:2]
     if not sizes:

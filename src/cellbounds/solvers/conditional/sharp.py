@@ -11,7 +11,7 @@ from cellbounds.errors import CellboundsError
 from cellbounds.model.constraints import System, compile_release
 from cellbounds.model.rates.layout import About, make_layout, refusal_of
 from cellbounds.model.structure import ConditionalFacts, Facts
-from cellbounds.results.evidence import checked
+from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.runtime.arrays import IntArray, narrowest
@@ -44,6 +44,7 @@ class ConditionalSolution(Solution):
     """Answers from the feasible row sums of one conditional."""
 
     method = SharpConditional.name
+    evidence = Evidence.EXACT
     _proof = "feasible row sums"
 
     def __init__(self, release: Release, facts: ConditionalFacts, query: Query) -> None:
