@@ -72,25 +72,9 @@ class Evaluator:
             upper = np.where(known >= 0, np.minimum(upper, known), upper)
         return lower, upper
 
-    def shortened(self, sums: IntArray) -> IntArray:
-        """Sums in 32 bits, where division is several times faster, if all products fit."""
-        if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
-            return sums
-        wide = self._problem.width * (self._lift + 1)
-        most = 2 * int(sums.max(initial=0))
-        if self._raised or self._capped:
-            most = max(
-                most, int(self._problem.cell_lower.max()), int(self._problem.cell_upper.max())
-            )
-        if most * wide >= 2**31:
-            return sums
-        if np.int32 not in self._tables:
-            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
-        return sums.astype(np.int32)
-
     def admissible(self, rows: IntArray, sums: IntArray) -> BoolArray:
         """Which sums are possible for the row, taken alone and without value lists."""
-        sums = self.shortened(sums)
+        sums = self.sums_array(sums, int(sums.max(initial=0)), short=True)
         possible = np.empty(sums.shape, dtype=bool)
         along = min(sums.shape[1], _ALONG)
         down = max(1, _BLOCK // max(1, along * self._problem.width))
@@ -105,10 +89,26 @@ class Evaluator:
                 possible[top : top + down, start : start + along] = fits
         return possible
 
-    def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
-        """Row sums as an array that is safe to compute with."""
-        small = largest < SAFE // 4 and not self._problem.needs_objects
-        return np.array(sums, dtype=np.int64 if small else object)
+    def sums_array(
+        self, sums: Sequence[Any] | IntArray, largest: int, *, short: bool = False
+    ) -> IntArray:
+        """Row sums as an array that is safe to compute with.
+
+        If `short`, in 32 bits, where division is several times faster, if all products fit.
+        """
+        problem = self._problem
+        if problem.needs_objects or largest >= SAFE // 4:
+            return np.array(sums, dtype=object)
+        if not short or self._common is None:
+            return np.array(sums, dtype=np.int64)
+        most = 2 * largest
+        if self._raised or self._capped:
+            most = max(most, int(problem.cell_lower.max()), int(problem.cell_upper.max()))
+        if most * problem.width * (self._lift + 1) >= 2**31:
+            return np.array(sums, dtype=np.int64)
+        if np.int32 not in self._tables:
+            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
+        return np.array(sums, dtype=np.int32)
 
 
 def ranges_within(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
@@ -292,8 +292,7 @@ def _plain_rows(
         longest = max(tested[place] for place in waiting) - done
         length = longest if longest < 2 * length else length
         sums = np.arange(done + 1, done + length + 1) * shapes.step[rows[waiting]][:, None]
-        wide = sums.astype(object) if problem.needs_objects else sums
-        mask = evaluator.admissible(rows[waiting], wide)
+        mask = evaluator.admissible(rows[waiting], sums)
         packed = np.packbits(mask, axis=1, bitorder="little")
         firsts: list[int] = np.where(mask.any(axis=1), mask.argmax(axis=1), length).tolist()
         for line, place, first in zip(packed, waiting, firsts, strict=True):

@@ -240,8 +240,7 @@ class CellCounts:
         intervals: dict[int, list[tuple[IntArray, IntArray]]] = {column: [] for column in free}
         for start in range(0, len(singles), block):
             part = singles[start : start + block]
-            values = evaluator.sums_array(part[None, :], int(part.max()))
-            values = evaluator.shortened(values)
+            values = evaluator.sums_array(part[None, :], int(part.max()), short=True)
             low, high = ranges_within(*evaluator.limits(np.array([row]), values), values)
             for column in free:
                 intervals[column].append(_united(low[column, 0], high[column, 0]))
@@ -249,23 +248,21 @@ class CellCounts:
             low, high = self._extremes(np.array([row]), [SumSet([run])])
             for column in free:
                 intervals[column].append((low[:, column], high[:, column]))
-        return [
-            _as_set(intervals[column])
-            if column in intervals
-            else _scaled(sums.values, int(shapes.share[row, column]), int(problem.scale[row]))
-            for column in range(problem.width)
-        ]
-
-
-def _as_set(intervals: list[tuple[IntArray, IntArray]]) -> ValueSet:
-    """Some lists of intervals as one set."""
-    lows, highs = intervals[0]
-    if len(intervals) > 1:
-        lows, highs = _united(*(np.concatenate(ends) for ends in zip(*intervals, strict=True)))
-    lasts = highs.tolist()
-    if lasts[-1] is UNBOUNDED:
-        lasts[-1] = None
-    return ValueSet(zip(lows.tolist(), lasts, itertools.repeat(1), strict=False))
+        values_of = []
+        for column in range(problem.width):
+            if column not in intervals:
+                share, scale = int(shapes.share[row, column]), int(problem.scale[row])
+                values_of.append(_scaled(sums.values, share, scale))
+                continue
+            pieces = intervals[column]
+            lows, highs = pieces[0]
+            if len(pieces) > 1:
+                lows, highs = _united(*(np.concatenate(ends) for ends in zip(*pieces, strict=True)))
+            lasts = highs.tolist()
+            if lasts[-1] is UNBOUNDED:
+                lasts[-1] = None
+            values_of.append(ValueSet(zip(lows.tolist(), lasts, itertools.repeat(1), strict=False)))
+        return values_of
 
 
 def _padded(values: list[int], length: int = _FIRST) -> list[int]:

@@ -189,7 +189,10 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
     if not sizes:
         return _without_saturation(rows, copies, slack)
     beside = leave_one_out(Window(min(slack + 1, sizes[-1])), rows, copies)
-    least = _least_beside_others([row.largest for row in rows], copies, slack)
+    least = [0] * len(rows)
+    endless = [row.step > 0 and row.last is None for row in rows]
+    if sum(itertools.compress(copies, endless)) < 2:
+        least = _least_beside_others([row.largest for row in rows], copies, slack)
     sums = [
         _fitting(row, held, slack, low) for row, held, low in zip(rows, beside, least, strict=True)
     ]
