@@ -281,15 +281,13 @@ def presolve(problem: Problem) -> Presolved:
     count = len(problem.row_lower)
     fixed = np.zeros(count, dtype=np.int64)
     np.add.at(fixed, rows[~kept], (factors * problem.lower[problem.cells])[~kept])
-    lower, upper = (
-        np.where(limits == nothing, nothing, limits - fixed)
-        for limits, nothing in ((problem.row_lower, NO_LOWER), (problem.row_upper, NO_UPPER))
-    )
+    lower = _shifted(problem.row_lower, fixed, NO_LOWER)
+    upper = _shifted(problem.row_upper, fixed, NO_UPPER)
     widths = np.bincount(rows[kept], minlength=count)
     empty = widths == 0
     if ((lower > 0) & empty).any() or ((upper < 0) & empty).any() or (lower > upper).any():
         raise InconsistentRelease("the published figures contradict each other")
-    needed = ~empty & ~_idle(problem) if len(rows) else ~empty
+    needed = ~empty & ~_idle(problem, rows, kept, lower, upper)
     entries = kept & needed[rows]
     small = Problem(
         problem.lower[left],
@@ -318,14 +316,26 @@ def _lists_left(problem: Problem, number: IntArray) -> tuple[tuple[IntArray, fro
     return tuple(left)
 
 
-def _idle(problem: Problem) -> BoolArray:
+def _shifted(limits: IntArray, by: IntArray, nothing: int) -> IntArray:
+    return np.where(limits == nothing, nothing, limits - by)
+
+
+def _idle(
+    problem: Problem, rows: IntArray, kept: BoolArray, lower: IntArray, upper: IntArray
+) -> BoolArray:
     """Rows whose limits no choice of the cells can break."""
-    factors, cells, starts = problem.coefficients, problem.cells, problem.starts[:-1]
-    ends = problem.lower[cells], problem.upper[cells]
-    least, below = _activity(factors, np.where(factors > 0, *ends), starts)
-    most, above = _activity(factors, np.where(factors > 0, *ends[::-1]), starts)
-    low = (problem.row_lower == NO_LOWER) | ((below == 0) & (least >= problem.row_lower))
-    high = (problem.row_upper == NO_UPPER) | ((above == 0) & (most <= problem.row_upper))
+    factors, cells = problem.coefficients, problem.cells
+    positive = factors > 0
+    count = len(lower)
+    small = np.where(positive, problem.lower[cells], problem.upper[cells])
+    large = np.where(positive, problem.upper[cells], problem.lower[cells])
+    least, most = np.zeros(count), np.zeros(count)
+    # Floats only choose what to leave out, with a margin; what is left out must truly hold.
+    np.add.at(least, rows[kept], (factors.astype(float) * small)[kept])
+    np.add.at(most, rows[kept], (factors.astype(float) * large)[kept])
+    slack = 1 + 1e-9 * np.abs(np.where(np.abs(least) > np.abs(most), least, most))
+    low = (lower == NO_LOWER) | (least >= lower + slack)
+    high = (upper == NO_UPPER) | (most <= upper - slack)
     return np.asarray(low & high)
 
 

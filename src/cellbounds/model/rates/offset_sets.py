@@ -413,3 +413,4 @@ class ListedSums:
 
 
 SumAlgebra = Any
+"""A window, residues or listed sums; what each of them holds is its own affair."""
