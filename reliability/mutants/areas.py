@@ -62,7 +62,7 @@ AREAS = {
                 *_within("model/rates"),
                 *_within(
                     "solvers/conditional",
-                    "admissible feasible cells parts sum_sets",
+                    "admissible feasible cells parts",
                 ),
             ),
             _tests(

@@ -15,7 +15,6 @@ from cellbounds.model.rates.offset_sets import (
     OffsetSet,
     Residues,
     Window,
-    bits_of,
     leave_one_out,
     positions,
     runs_in,
@@ -23,8 +22,7 @@ from cellbounds.model.rates.offset_sets import (
     sum_of_all,
 )
 from cellbounds.solvers.conditional import feasible
-from cellbounds.solvers.conditional.feasible import feasible_sums
-from cellbounds.solvers.conditional.sum_sets import SumSet
+from cellbounds.solvers.conditional.feasible import SumSet, feasible_sums
 
 FAR = 400
 
@@ -109,8 +107,6 @@ def test_making_a_set_keeps_its_members(seed):
 
 
 def test_bits_and_positions():
-    mask = np.array([True, False, False, True, True, False, False, False, False, True])
-    assert bits_of(mask) == 0b1000011001
     assert positions(0b1000011001).tolist() == [0, 3, 4, 9]
     assert positions(0).tolist() == []
     assert list(runs_of(0b1000011001)) == [(0, 1), (3, 2), (9, 1)]

@@ -9,8 +9,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.model.rates.offset_sets import OffsetSet
 from cellbounds.model.rates.row_problem import RealRow
-from cellbounds.solvers.conditional.feasible import feasible_sums
-from cellbounds.solvers.conditional.sum_sets import SumSet
+from cellbounds.solvers.conditional.feasible import SumSet, feasible_sums
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

@@ -26,9 +26,8 @@ from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
 from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
 from cellbounds.solvers.conditional.cells import CellCounts
-from cellbounds.solvers.conditional.feasible import solve_rows
+from cellbounds.solvers.conditional.feasible import SumSet, solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts
-from cellbounds.solvers.conditional.sum_sets import SumSet
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 

@@ -230,7 +230,7 @@ def test_as_lists():
 
 def test_unbounded_is_larger_than_everything():
     unbounded, large = cb.UNBOUNDED, 10**100
-    again = Unbounded()
+    again = Unbounded("unbounded")
     assert again is unbounded
     assert unbounded > large
     assert unbounded >= large

@@ -167,55 +167,40 @@ class Facts:
 
 def gather(release: Release) -> Facts:
     """Gather the facts about a release, once for all methods."""
-    found = _conditional_facts(release)
-    if isinstance(found, str):
-        return Facts(release, None, found)
-    return Facts(release, found, "")
-
-
-def _conditional_facts(release: Release) -> ConditionalFacts | str:
-    """The facts, or which statement does not fit."""
+    domain = release.domain
     conditionals = [s for s in release.statements if isinstance(s, Conditional)]
     if len(conditionals) != 1:
-        return (
+        return Facts(
+            release,
+            None,
             f"the release has {len(conditionals)} statements of rates; this method answers "
             "releases with exactly one, with or without N, known counts and margins over its "
-            "givens or over all its variables"
+            "givens or over all its variables",
         )
     conditional = conditionals[0]
     for name in conditional.given:
-        if name not in release.domain and group_of_levels(release.domain, name) is None:
-            return (
+        if name not in domain and group_of_levels(domain, name) is None:
+            why = (
                 f"the groups of {name!r} overlap or leave levels out, so that the rows of "
                 f"{conditional.notation} do not share out everybody"
             )
-    named, given = set(conditional.variables), set(conditional.given)
-    on_rows: list[Statement] = []
-    on_cells: list[Statement] = []
-    on_parts: list[Statement] = []
+            return Facts(release, None, why)
+    on_rows, on_cells, on_parts = list[Statement](), list[Statement](), list[Statement]()
+    sides = {frozenset(domain.names): on_parts, frozenset(conditional.variables): on_cells}
+    sides[frozenset(conditional.given)] = on_rows
     for statement in release.statements:
         if statement is conditional or not statement.variables:
             continue
         if not statement.bounds_counts:
-            return f"{statement.notation} speaks of several rows at once"
-        about = set(statement.variables)
-        if about == given:
-            on_rows.append(statement)
-        elif about == named:
-            on_cells.append(statement)
-        elif about == set(release.domain.names):
-            on_parts.append(statement)
-        else:
-            return (
+            return Facts(release, None, f"{statement.notation} speaks of several rows at once")
+        side = sides.get(frozenset(statement.variables))
+        if side is None:
+            why = (
                 f"{statement.notation} crosses the rows of {conditional.notation}; beside one "
                 "statement of rates, margins and known counts may be over its givens "
                 f"({', '.join(conditional.given) or 'none'}), over its own variables or over all"
             )
-    return ConditionalFacts(
-        release.domain,
-        conditional,
-        release.total,
-        tuple(on_rows),
-        tuple(on_cells),
-        tuple(on_parts),
-    )
+            return Facts(release, None, why)
+        side.append(statement)
+    known = tuple(on_rows), tuple(on_cells), tuple(on_parts)
+    return Facts(release, ConditionalFacts(domain, conditional, release.total, *known), "")

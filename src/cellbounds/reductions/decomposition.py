@@ -9,7 +9,7 @@ separators below, if that is more than zero (Fréchet bounds, decomposable sets 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import Unbounded, ValueSet
+from cellbounds.runtime.arrays import IntArray
 from cellbounds.statements import Margin, Release, Statement, Total
 
 
@@ -92,6 +93,52 @@ def _sides(tree: Split, asked: frozenset[str]) -> list[tuple[Tree, frozenset[str
     return [(side, asked if matters else shared, matters) for side, matters in sides]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A leaf: variables that a solver answers for, or whose counts are published.
+
+    `place` is that of its solution. Values are over `names`, tables over `variables`, both in the
+    order of the domain.
+    """
+
+    place: int
+    names: tuple[str, ...]
+    variables: tuple[str, ...]
+
+    def index(self, at: dict[str, int]) -> Position:
+        """The cell of this part that a cell of the whole lies in."""
+        return tuple(at[name] for name in self.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Glued:
+    """Two parts that share variables whose counts are known.
+
+    A cell of the whole lies between ``max(0, y1 + y2 - n)`` and ``min(y1, y2)`` if its sums in
+    the two parts are y1 and y2 and n people share its separator; every count between is attained.
+    Only one of the parts may matter for what is asked: the other completes tables.
+    """
+
+    parts: Sequence[_Node]
+    matters: Sequence[bool]
+    separator: NamedArray
+    names: tuple[str, ...]
+    variables: tuple[str, ...]
+    settled: dict[Position, ValueSet] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[_Node]:
+        """The parts that matter."""
+        return [part for part, matters in zip(self.parts, self.matters, strict=True) if matters]
+
+    def count(self, at: dict[str, int]) -> int:
+        """How many share the separator of a cell."""
+        return int(self.separator.array[tuple(at[name] for name in self.separator.names)])
+
+
+_Node = _Part | _Glued
+
+
 class Decomposed:
     """The parts of one release for one query, and how they are glued."""
 
@@ -99,54 +146,45 @@ class Decomposed:
         self.release, self.query = release, query
         self.places = query.places(release.domain)
         self.lookup = lookup_of(query.over, self.places)
-        self._tree = tree
         self.parts: list[tuple[Release, Query]] = []
-        self._collect(tree, frozenset(query.over), self.lookup)
+        # The solutions of all leaves, from left to right; None: to be found.
+        self._solutions: list[Solution | None] = []
+        self.whole = self._node(tree, frozenset(query.over), self.lookup)
 
     def invert(self, solutions: Sequence[Solution]) -> DecomposedSolution:
         """Glue the solutions of the parts."""
-        whole = self._glued(self._tree, frozenset(self.query.over), iter(solutions))
-        return DecomposedSolution(self, whole)
+        missing = iter(solutions)
+        return DecomposedSolution(self, [one or next(missing) for one in self._solutions])
 
-    def _collect(self, tree: Tree, asked: frozenset[str], lookup: Lookup | None) -> None:
-        """The releases of the leaves that are not published, from left to right."""
-        if isinstance(tree, Leaf):
-            if tree.known is None:
-                release = self._release_of(tree)
-                assert release is not None
-                names = self._ordered(tree.variables & asked)
-                cells = None if lookup is None else lookup.cells(names)
-                self.parts.append((release, self.query.about(release.domain, names, cells)))
-            return
-        for side, names_asked, matters in _sides(tree, asked):
-            self._collect(side, names_asked, lookup if matters else None)
-
-    def _glued(self, tree: Tree, asked: frozenset[str], solutions: Iterator[Solution]) -> _Part:
-        variables = self._ordered(tree.variables)
-        if isinstance(tree, Leaf):
-            names = self._ordered(tree.variables & asked)
-            solution = next(solutions) if tree.known is None else self._published(tree, names)
-            return _Solved(solution, names, variables)
-        sides = _sides(tree, asked)
-        parts = [self._glued(side, names, solutions) for side, names, _ in sides]
-        matter = [part for part, (_, _, matters) in zip(parts, sides, strict=True) if matters]
-        if len(matter) == 1:
-            (other,) = (part for part in parts if part is not matter[0])
-            return _Completed(matter[0], other, variables)
-        names = self._ordered(frozenset(name for part in parts for name in part.names))
-        return _Glued(parts, self._counts(tree.border), names, variables)
+    def _node(self, tree: Tree, asked: frozenset[str], lookup: Lookup | None) -> _Node:
+        """A part, or two that are glued; `lookup` says where the query looks, if it does."""
+        variables, names = self._ordered(tree.variables), self._ordered(tree.variables & asked)
+        if isinstance(tree, Split):
+            sides = _sides(tree, asked)
+            parts = [
+                self._node(side, names_asked, lookup if matters else None)
+                for side, names_asked, matters in sides
+            ]
+            matters = [matters for _, _, matters in sides]
+            return _Glued(parts, matters, self._counts(tree.border), names, variables)
+        if tree.known is None:
+            release = self._release_of(tree)
+            assert release is not None
+            cells = None if lookup is None else lookup.cells(names)
+            self.parts.append((release, self.query.about(release.domain, names, cells)))
+        self._solutions.append(None if tree.known is None else self._published(tree, names))
+        return _Part(len(self._solutions) - 1, names, variables)
 
     def _published(self, leaf: Leaf, names: tuple[str, ...]) -> _Published:
         """The counts of a leaf that are published, checked against what else is said of them."""
         assert leaf.known is not None
         counts, release = self._counts(leaf.known), self._release_of(leaf)
-        if release is not None:
-            broken = violations(Table(release.domain, counts.array), release)
-            if broken:
-                known = self.release.statements[leaf.known.place]
-                raise InconsistentRelease(
-                    f"{known.notation} contradicts {', '.join(dict.fromkeys(broken))}"
-                )
+        broken = [] if release is None else violations(Table(release.domain, counts.array), release)
+        if broken:
+            known = self.release.statements[leaf.known.place]
+            raise InconsistentRelease(
+                f"{known.notation} contradicts {', '.join(dict.fromkeys(broken))}"
+            )
         return _Published(counts, names)
 
     def _release_of(self, leaf: Leaf) -> Release | None:
@@ -202,11 +240,13 @@ class DecomposedSolution(Solution):
 
     method = Decomposition.name
 
-    def __init__(self, decomposed: Decomposed, part: _Part) -> None:
+    def __init__(self, decomposed: Decomposed, solutions: list[Solution]) -> None:
         self._release, self._over = decomposed.release, decomposed.query.over
         self.places, self._lookup = decomposed.places, decomposed.lookup
-        self._part = part
-        self._possible = part.possible()
+        self._whole, self._solutions = decomposed.whole, solutions
+        # Nothing holds of a release of which one part is impossible.
+        possible = [solution.possible() for solution in solutions]
+        self._possible = all(possible) or None
 
     def settle(self) -> None:
         """Settle what the parts leave open."""
@@ -215,49 +255,166 @@ class DecomposedSolution(Solution):
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
         if self._bounds is None:
-            self._bounds = self._shaped(self._part.bounds(self._lookup))
+            self._bounds = self._ends(attained=False)
         return self._bounds
 
     def attained(self) -> Arrays | None:
-        """What tables attain, if that is not all."""
-        proven, attained = self.bounds(), self._shaped(self._part.bounds(self._lookup, True))
+        """What tables attain, if that is not all; what all parts attain, as they can be glued."""
+        if not self._possible:
+            nothing = np.full(self.places.shape, None, dtype=object)
+            return nothing, nothing.copy()
+        proven, attained = self.bounds(), self._ends(attained=True)
         same = all(np.array_equal(a, b) for a, b in zip(proven, attained, strict=True))
         return None if same else attained
 
-    def _shaped(self, arrays: Arrays) -> Arrays:
+    def _folded(self, node: _Node, leaf: Callable[[_Part], Any], glue: Callable[..., Any]) -> Any:
+        """What `glue` makes of what `leaf` says of the parts that matter, from the leaves up."""
+        if isinstance(node, _Part):
+            return leaf(node)
+        parts = [self._folded(part, leaf, glue) for part in node.asked]
+        return parts[0] if len(parts) == 1 else glue(node, *parts)
+
+    def _ends(self, *, attained: bool) -> Arrays:
+        """All bounds, laid out for where the query looks: proven, or attained."""
+        lookup = self._lookup
+
+        def of_part(part: _Part) -> list[IntArray]:
+            solution = self._solutions[part.place]
+            ends = (solution.attained() if attained else None) or solution.bounds()
+            chosen = solution.places.chosen is not None
+            return [lookup.back(end, part.names, chosen=chosen) for end in ends]
+
+        def of_both(node: _Glued, ours: list[IntArray], theirs: list[IntArray]) -> list[IntArray]:
+            (low, high), (other_low, other_high) = ours, theirs
+            count = lookup.laid_out(node.separator)
+            if all(array.dtype != object for array in (*ours, *theirs)):
+                return [np.maximum(low + other_low - count, 0), np.minimum(high, other_high)]
+            return [
+                np.asarray(np.frompyfunc(_overlap, 3, 1)(low, other_low, count)),
+                np.asarray(np.frompyfunc(_smaller, 2, 1)(high, other_high)),
+            ]
+
         low, high = (
-            np.array(np.broadcast_to(array, self.places.shape), order="C") for array in arrays
+            np.array(np.broadcast_to(array, self.places.shape), order="C")
+            for array in self._folded(self._whole, of_part, of_both)
         )
         return low, high
 
-    def _at(self, index: Position) -> dict[str, int]:
-        return dict(zip(self._over, index, strict=True))
-
     def bound(self, index: Position, side: int) -> Any:
         """One bound if it is settled."""
+        if not self._possible:
+            return None
         at = self._at(index)
-        proven, attained = (self._part.bound(at, side, which) for which in (False, True))
-        return proven if proven == attained else None
+
+        def end(attained: bool) -> Any:
+            return self._folded(
+                self._whole,
+                lambda part: self._end_of(part, at, side, attained),
+                lambda node, left, right: (
+                    _smaller(left, right) if side else _overlap(left, right, node.count(at))
+                ),
+            )
+
+        proven = end(attained=False)
+        return proven if proven == end(attained=True) else None
+
+    def _end_of(self, part: _Part, at: dict[str, int], side: int, attained: bool) -> Any:
+        """One bound of a part, or what is proven or attained of it."""
+        solution, index = self._solutions[part.place], part.index(at)
+        settled = solution.bound(index, side)
+        if settled is not None:
+            return settled
+        ends = (solution.attained() if attained else None) or solution.bounds()
+        return ends[side][solution.places.spot(index)]
+
+    def _at(self, index: Position) -> dict[str, int]:
+        return dict(zip(self._over, index, strict=True))
 
     def possible(self) -> bool | None:
         """Whether every part has a table."""
         return self._possible
 
     def values(self, index: Position) -> ValueSet:
-        """Every attainable count of one cell."""
-        return self._part.values(self._at(index))
+        """Every attainable count of one cell; none is known while a part has no table."""
+        values = self._values(self._whole, self._at(index))
+        if self._possible:
+            return values
+        return ValueSet([], unknown=[*values.progressions, *values.unknown])
+
+    def _values(self, node: _Node, at: dict[str, int]) -> ValueSet:
+        """The union over two parts' values; from run to run it has no gaps inside."""
+        if isinstance(node, _Part):
+            return self._solutions[node.place].values(node.index(at))
+        if len(node.asked) == 1:
+            return self._values(node.asked[0], at)
+        # Many cells of the whole share one of a part.
+        place = tuple(at[name] for name in node.names)
+        if place in node.settled:
+            return node.settled[place]
+        ours, theirs = (self._values(part, at) for part in node.parts)
+        count = node.count(at)
+
+        def united(left: ValueSet, right: ValueSet) -> ValueSet:
+            pairs = itertools.product(_runs(left), _runs(right))
+            return ValueSet.from_intervals(
+                (_overlap(a, c, count), min(b, d)) for (a, b), (c, d) in pairs
+            )
+
+        known = united(ours.known, theirs.known)
+        if ours.settled and theirs.settled:
+            node.settled[place] = known
+            return known
+        possible = united(_hull(ours), _hull(theirs))
+        return ValueSet(known.progressions, unknown=_without(possible, known))
 
     def witness(self, index: Position, value: int) -> Table:
         """A consistent table in which the cell holds `value`, checked in exact arithmetic."""
-        part = self._part.table(CellTarget(self._at(index), value))
+        made = self._table(self._whole, CellTarget(self._at(index), value))
         domain = self._release.domain
-        cells = np.column_stack(part.positions(domain.names))
-        table = Table.from_cells(domain, cells, part.counts)
+        cells = np.column_stack(made.positions(domain.names))
+        table = Table.from_cells(domain, cells, made.counts)
         return checked(self._release, table, self._over, index, value)
+
+    def _table(self, node: _Node, target: CellTarget | None) -> CellList:
+        """A table of a part: one that meets the target, or any."""
+        if isinstance(node, _Glued):
+            both = all(node.matters)
+            aims = [target if matters else None for matters in node.matters]
+            if both and target is not None:
+                aims = self._split(node, target)
+            left, right = map(self._table, node.parts, aims)
+            return glued(left, right, node.variables, target if both else None)
+        solution = self._solutions[node.place]
+        if target is None:
+            at = dict.fromkeys(node.names, 0)
+            value = self._end_of(node, at, 0, attained=True)
+            if value is None:
+                raise CellboundsError("a part of the release has no table yet; give more seconds")
+            target = CellTarget(at, int(value))
+        index = node.index(target.at)
+        if isinstance(solution, _Published):
+            return solution.cells(index, target.value)
+        positions, counts = solution.witness(index, target.value).cells()
+        return CellList(node.variables, tuple(positions.T), counts)
+
+    def _split(self, node: _Glued, target: CellTarget) -> list[CellTarget | None]:
+        """Counts of the two parts between which the target lies."""
+        count, value = node.count(target.at), target.value
+        ours, theirs = (self._values(part, target.at).known for part in node.parts)
+        for (a, b), (c, d) in itertools.product(_runs(ours), _runs(theirs)):
+            if _overlap(a, c, count) <= value <= min(b, d):
+                return [CellTarget(target.at, max(least, value)) for least in (a, c)]
+        raise CellboundsError("a count that was found attainable has no parts; please report this")
 
     def proof(self, index: Position, side: int) -> str:
         """A closed form if every part is published, else what the parts rest on."""
-        rest = sorted(set(filter(None, self._part.proofs(self._at(index), side))))
+        at = self._at(index)
+        proofs = self._folded(
+            self._whole,
+            lambda part: {self._solutions[part.place].proof(part.index(at), side)},
+            lambda _, ours, theirs: ours | theirs,
+        )
+        rest = sorted(filter(None, proofs))
         return f"closed form over {', '.join(rest)}" if rest else "closed form"
 
 
@@ -280,186 +437,6 @@ class _Published(Solution):
         """The published table; no other count can be aimed at than its own."""
         assert value == self._margin[index]
         return self._counts.cells()
-
-
-# Parts, from the leaves up. `names` are the variables that values are over; tables are over
-# `variables`; both in the order of the domain. Bounds come laid out for where the query looks,
-# proven or attained (None: no table is known).
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solved:
-    """Variables that a solver answered for, all cells of their margin or some; or published."""
-
-    solution: Solution
-    names: tuple[str, ...]
-    variables: tuple[str, ...]
-
-    def _ends(self, attained: bool) -> Arrays:
-        return (self.solution.attained() if attained else None) or self.solution.bounds()
-
-    def _index(self, at: dict[str, int]) -> Position:
-        return tuple(at[name] for name in self.names)
-
-    def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
-        chosen = self.solution.places.chosen is not None
-        low, high = (lookup.back(e, self.names, chosen=chosen) for e in self._ends(attained))
-        return low, high
-
-    def bound(self, at: dict[str, int], side: int, attained: bool) -> Any:
-        index = self._index(at)
-        settled = self.solution.bound(index, side)
-        if settled is not None:
-            return settled
-        return self._ends(attained)[side][self.solution.places.spot(index)]
-
-    def values(self, at: dict[str, int]) -> ValueSet:
-        return self.solution.values(self._index(at))
-
-    def table(self, target: CellTarget | None) -> CellList:
-        """A witness of the solver: for the target, or any."""
-        if target is None:
-            at = dict.fromkeys(self.names, 0)
-            value = self.bound(at, 0, True)
-            if value is None:
-                raise CellboundsError("a part of the release has no table yet; give more seconds")
-            target = CellTarget(at, int(value))
-        index = self._index(target.at)
-        if isinstance(self.solution, _Published):
-            return self.solution.cells(index, target.value)
-        positions, counts = self.solution.witness(index, target.value).cells()
-        return CellList(self.variables, tuple(positions.T), counts)
-
-    def possible(self) -> bool | None:
-        return self.solution.possible()
-
-    def proofs(self, at: dict[str, int], side: int) -> list[str]:
-        return [self.solution.proof(self._index(at), side)]
-
-
-class _Completed:
-    """Two parts of which only one matters for what is asked; the other only completes tables."""
-
-    def __init__(self, asked: _Part, other: _Part, variables: tuple[str, ...]) -> None:
-        self._asked, self._other = asked, other
-        self.names: tuple[str, ...] = asked.names
-        self.variables = variables
-        # Nothing holds of a release of which one part is impossible.
-        self._completes = other.possible()
-
-    def possible(self) -> bool | None:
-        return self._completes and self._asked.possible()
-
-    def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
-        """The asked part's bounds; nothing is attained while the other part has no table."""
-        if self._completes or not attained:
-            return self._asked.bounds(lookup, attained)
-        nothing = np.full(self._asked.bounds(lookup)[0].shape, None, dtype=object)
-        return nothing, nothing.copy()
-
-    def bound(self, at: dict[str, int], side: int, attained: bool) -> Any:
-        hidden = attained and not self._completes
-        return None if hidden else self._asked.bound(at, side, attained)
-
-    def values(self, at: dict[str, int]) -> ValueSet:
-        """The asked part's values; none is known while the other part has no table."""
-        values = self._asked.values(at)
-        if self._completes:
-            return values
-        return ValueSet([], unknown=[*values.progressions, *values.unknown])
-
-    def table(self, target: CellTarget | None) -> CellList:
-        return glued(self._asked.table(target), self._other.table(None), self.variables)
-
-    def proofs(self, at: dict[str, int], side: int) -> list[str]:
-        return self._asked.proofs(at, side)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Glued:
-    """Two parts that are both asked about, sharing variables whose counts are known.
-
-    A cell of the whole lies between ``max(0, y1 + y2 - n)`` and ``min(y1, y2)`` if its sums in
-    the two parts are y1 and y2 and n people share its separator; every count between is attained.
-    """
-
-    parts: Sequence[_Part]
-    separator: NamedArray
-    names: tuple[str, ...]
-    variables: tuple[str, ...]
-    _settled: dict[Position, ValueSet] = field(default_factory=dict)
-
-    def bounds(self, lookup: Lookup, attained: bool = False) -> Arrays:
-        """Both parts' bounds combined; what both attain is attained, as tables can be glued."""
-        lows, highs = zip(*(part.bounds(lookup, attained) for part in self.parts), strict=True)
-        count = lookup.laid_out(self.separator)
-        if all(array.dtype != object for array in (*lows, *highs)):
-            return np.maximum(lows[0] + lows[1] - count, 0), np.minimum(*highs)
-        return (
-            np.asarray(np.frompyfunc(_overlap, 3, 1)(*lows, count)),
-            np.asarray(np.frompyfunc(_smaller, 2, 1)(*highs)),
-        )
-
-    def _count(self, at: dict[str, int]) -> int:
-        """How many share the separator of a cell."""
-        return int(self.separator.array[tuple(at[name] for name in self.separator.names)])
-
-    def bound(self, at: dict[str, int], side: int, attained: bool) -> Any:
-        left, right = (part.bound(at, side, attained) for part in self.parts)
-        return _smaller(left, right) if side else _overlap(left, right, self._count(at))
-
-    def values(self, at: dict[str, int]) -> ValueSet:
-        """The union over the two parts' values; from run to run it has no gaps inside."""
-        # Many cells of the whole share one of a part.
-        place = tuple(at[name] for name in self.names)
-        if place in self._settled:
-            return self._settled[place]
-        values = self._united(at)
-        if values.settled:
-            self._settled[place] = values
-        return values
-
-    def _united(self, at: dict[str, int]) -> ValueSet:
-        ours, theirs = (part.values(at) for part in self.parts)
-        count = self._count(at)
-
-        def united(left: ValueSet, right: ValueSet) -> ValueSet:
-            pairs = itertools.product(_runs(left), _runs(right))
-            return ValueSet.from_intervals(
-                (_overlap(a, c, count), min(b, d)) for (a, b), (c, d) in pairs
-            )
-
-        known = united(ours.known, theirs.known)
-        if ours.settled and theirs.settled:
-            return known
-        possible = united(_hull(ours), _hull(theirs))
-        return ValueSet(known.progressions, unknown=_without(possible, known))
-
-    def table(self, target: CellTarget | None) -> CellList:
-        """Tables of both parts, glued so that the target is met."""
-        aims = (None, None) if target is None else self._split(target)
-        left, right = (part.table(aim) for part, aim in zip(self.parts, aims, strict=True))
-        return glued(left, right, self.variables, target)
-
-    def _split(self, target: CellTarget) -> tuple[CellTarget, CellTarget]:
-        """Counts of the two parts between which the target lies."""
-        count, value = self._count(target.at), target.value
-        ours, theirs = (part.values(target.at).known for part in self.parts)
-        for (a, b), (c, d) in itertools.product(_runs(ours), _runs(theirs)):
-            if _overlap(a, c, count) <= value <= min(b, d):
-                left, right = max(a, value), max(c, value)
-                return CellTarget(target.at, left), CellTarget(target.at, right)
-        raise CellboundsError("a count that was found attainable has no parts; please report this")
-
-    def possible(self) -> bool | None:
-        ours, theirs = (part.possible() for part in self.parts)
-        return ours and theirs
-
-    def proofs(self, at: dict[str, int], side: int) -> list[str]:
-        return [proof for part in self.parts for proof in part.proofs(at, side)]
-
-
-_Part = _Solved | _Completed | _Glued
 
 
 def _overlap(left: Any, right: Any, count: Any) -> Any:

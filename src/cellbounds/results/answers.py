@@ -233,7 +233,43 @@ class CellAnswer(Answer):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Bounds(CellAnswer):
+class CertifiedAnswer(CellAnswer):
+    """An answer of a kind that, if it is sharp, can hand on what proves it."""
+
+    kind: str
+    _certify: Callable[[bool | None, Budget], dict[str, Any]] | None
+
+    @budgeted(stops=False)
+    def certificate(
+        self,
+        *,
+        public: bool | None = None,
+        budget: Budget = UNLIMITED,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """The bounds with witnesses and proofs, as plain values for a JSON file.
+
+        Of attainable counts, those of the bounds behind them. Nothing is solved again.
+        ``cellbounds verify`` checks such a file without any method of this package.
+
+        Parameters
+        ----------
+        public
+            Whether it may be handed on: witnesses then may not lean on the owner's table, so the
+            answer must have been made without ``start=``. By default marked as what it is.
+        budget, seconds
+            What finding proofs that can be checked by multiplication may cost; bounds without one
+            name the method that proved them, and have to be proven again.
+        """
+        if self._certify is None:
+            raise InvalidInput(
+                f"bounds of kind {self.kind!r} have no certificate; ask for kind='sharp'"
+            )
+        return self._certify(public, budget)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Bounds(CertifiedAnswer):
     """The smallest and largest count of every cell asked about.
 
     Attributes
@@ -255,10 +291,8 @@ class Bounds(CellAnswer):
 
     lower: npt.NDArray[Any]
     upper: npt.NDArray[Any]
-    kind: str
     _explain: Callable[[tuple[Label, ...]], Explanation] | None
     _attained: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
-    _certify: Callable[[bool | None, Budget], dict[str, Any]] | None = None
 
     @property
     def attained_lower(self) -> npt.NDArray[Any]:
@@ -309,17 +343,14 @@ class Bounds(CellAnswer):
         """
         if at not in ("lower", "upper"):
             raise InvalidInput(f"at={at!r}; choose 'lower' or 'upper'")
-        if self._source is None:
-            raise InvalidInput(
-                f"bounds of kind {self.kind!r} are not attained by tables of counts; ask for "
-                "kind='sharp' to have witnesses"
-            )
+        attained = self._inner()[0 if at == "lower" else 1]
         index = self._index(labels)
-        value = self._inner()[0 if at == "lower" else 1][self._places.spot(index)]
+        value = attained[self._places.spot(index)]
         if isinstance(value, Unbounded):
             raise InvalidInput("an unbounded count has no largest table; ask for at='lower'")
         if value is None:
             raise Unsettled("no consistent table was found within the budget; give more seconds")
+        assert self._source is not None  # else nothing would be attained
         return self._source.witness(index, int(value))
 
     def explain(self, *labels: Label) -> Explanation:
@@ -329,42 +360,12 @@ class Bounds(CellAnswer):
             raise InvalidInput(f"bounds of kind {self.kind!r} have no explanation; ask for 'sharp'")
         return self._explain(labels)
 
-    @budgeted(stops=False)
-    def certificate(
-        self,
-        *,
-        public: bool | None = None,
-        budget: Budget = UNLIMITED,
-        seconds: float | None = None,
-    ) -> dict[str, Any]:
-        """The bounds with witnesses and proofs, as plain values for a JSON file.
-
-        ``cellbounds verify`` checks such a file without any method of this package.
-
-        Parameters
-        ----------
-        public
-            Whether it may be handed on: witnesses then may not lean on the owner's table, so the
-            answer must have been made without ``start=``. By default marked as what it is.
-        budget, seconds
-            What finding proofs that can be checked by multiplication may cost; bounds without one
-            name the method that proved them, and have to be proven again.
-        """
-        if self._certify is None:
-            raise InvalidInput(
-                f"bounds of kind {self.kind!r} have no certificate; ask for kind='sharp'"
-            )
-        return self._certify(public, budget)
-
     def to_frame(self, backend: str | None = None) -> Any:
         """A tidy data frame: labels, lower, upper."""
-        return frame_of(self._columns(), backend)
-
-    def _columns(self) -> dict[str, list[Any]]:
         columns = label_columns(self.domain, cells=self.cells())
         for name, values in self._numbers().items():
             columns[name] = [cell_value(value) for value in values]
-        return columns
+        return frame_of(columns, backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; fractions as text, unbounded as None."""
@@ -405,10 +406,8 @@ Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Attainable(CellAnswer):
+class Attainable(CertifiedAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
-
-    _certify: Callable[[bool | None, Budget], dict[str, Any]]
 
     def __getitem__(self, labels: Label | tuple[Label, ...]) -> ValueSet:
         """The attainable counts of the cell with these labels (see ValueSet for unsettled ones)."""
@@ -444,20 +443,6 @@ class Attainable(CellAnswer):
         """
         if self._source is not None:
             self._source.gather(self._places)
-
-    @budgeted(stops=False)
-    def certificate(
-        self,
-        *,
-        public: bool | None = None,
-        budget: Budget = UNLIMITED,
-        seconds: float | None = None,
-    ) -> dict[str, Any]:
-        """The bounds behind these counts with witnesses and proofs, as :meth:`Bounds.certificate`.
-
-        Nothing is solved again.
-        """
-        return self._certify(public, budget)
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""

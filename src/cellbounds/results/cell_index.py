@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from cellbounds.statements.notation import names_text
 Position = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CellIndex:
     """Every cell of a margin, or those that were chosen, each once.
 
@@ -33,11 +34,10 @@ class CellIndex:
 
     margin: tuple[int, ...] = ()
     chosen: tuple[Position, ...] | None = None
-    _numbers: dict[Position, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        numbers = {position: number for number, position in enumerate(self.chosen or ())}
-        object.__setattr__(self, "_numbers", numbers)
+    @cached_property
+    def _numbers(self) -> dict[Position, int]:
+        return {position: number for number, position in enumerate(self.chosen or ())}
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import math
 import operator
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from numbers import Integral
 from typing import Any, Final
 
@@ -15,43 +17,22 @@ import numpy as np
 from cellbounds.errors import InvalidInput, Unsettled
 
 
-class Unbounded:
+@functools.total_ordering
+class Unbounded(Enum):
     """The upper bound of a count that nothing limits; larger than every number."""
 
-    _only: Unbounded | None = None
-
-    def __new__(cls) -> Unbounded:
-        """Give the only one there is."""
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-        return cls._only
-
-    def __gt__(self, other: object) -> bool:
-        return other is not self
-
-    def __ge__(self, other: object) -> bool:
-        return True
+    UNBOUNDED = "unbounded"
 
     def __lt__(self, other: object) -> bool:
         return False
 
-    def __le__(self, other: object) -> bool:
-        return other is self
-
-    def __eq__(self, other: object) -> bool:
-        return other is self
-
-    def __hash__(self) -> int:
-        return hash("cellbounds.UNBOUNDED")
-
-    def __reduce__(self) -> str:
-        return "UNBOUNDED"
-
     def __repr__(self) -> str:
         return "UNBOUNDED"
 
+    __str__ = __repr__
 
-UNBOUNDED: Final = Unbounded()
+
+UNBOUNDED: Final = Unbounded.UNBOUNDED
 
 Progression = tuple[int, int | None, int]
 """First, last (None: without end) and step of an arithmetic progression."""
@@ -139,10 +120,11 @@ class ValueSet:
     @property
     def largest(self) -> int | Unbounded:
         """The largest member, or UNBOUNDED."""
-        if self.unbounded:
-            return UNBOUNDED
-        largest = max((last for _, last, _ in self.progressions if last is not None), default=-1)
-        if any(last is None or last > largest for _, last, _ in self.unknown):
+        lasts = [UNBOUNDED if last is None else last for _, last, _ in self.progressions]
+        largest = max(lasts, default=-1)
+        if any(last is None or last > largest for _, last, _ in self.unknown) and (
+            largest is not UNBOUNDED
+        ):
             raise _unsettled()
         return largest
 
@@ -164,13 +146,12 @@ class ValueSet:
         """How many members, of any magnitude."""
         if self.unknown:
             raise _unsettled()
-        if self.unbounded:
-            return UNBOUNDED
-        return sum(
-            (last - first) // step + 1
-            for first, last, step in self.progressions
-            if last is not None
-        )
+        size = 0
+        for first, last, step in self.progressions:
+            if last is None:
+                return UNBOUNDED
+            size += (last - first) // step + 1
+        return size
 
     @property
     def runs(self) -> Iterator[tuple[int, int | None]]:
@@ -204,9 +185,8 @@ class ValueSet:
             for value in ends:
                 yield value, value
 
-        if self._in_order():
-            return itertools.chain.from_iterable(map(spread, self.progressions))
-        if any(step <= DENSE for _, _, step in self.progressions) and not self._endless:
+        several = len(self.progressions) > 1 and not self._endless
+        if several and any(step <= DENSE for _, _, step in self.progressions):
             return self._marked()
         return heapq.merge(*map(spread, self.progressions), key=_first)
 
@@ -245,17 +225,7 @@ class ValueSet:
             for first, last, step in self.progressions
             if last is not None
         ]
-        if self._in_order():
-            return itertools.chain.from_iterable(reversed(down))
         return heapq.merge(*down, reverse=True)
-
-    def _in_order(self) -> bool:
-        """Whether each progression ends before the next begins."""
-        ends = (last for _, last, _ in self.progressions)
-        firsts = (first for first, _, _ in self.progressions[1:])
-        return all(
-            end is not None and end < first for end, first in zip(ends, firsts, strict=False)
-        )
 
     def __contains__(self, value: object) -> bool:
         if isinstance(value, bool) or not isinstance(value, Integral):

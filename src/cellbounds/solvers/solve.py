@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from cellbounds.certificates.making import certify
@@ -103,8 +102,7 @@ def bounds(
     if kind not in KINDS:
         raise InvalidInput(f"kind {kind!r}; choose one of {', '.join(KINDS)}")
     begun = time.perf_counter()
-    query = _query(release, kind, over, cells, start, budget)
-    solution = _settled(release, query)
+    query, solution = _answered(release, kind, over, cells, start, budget)
     lower, upper = solution.bounds()
     lower.flags.writeable = upper.flags.writeable = False
     sharp = kind == "sharp"
@@ -149,8 +147,8 @@ def attainable(
     9
     """
     begun = time.perf_counter()
-    query = _query(release, "sharp", over, cells, start, budget)
-    solution = _settled(release, replace(query, early=budget.share(SHARE).deadline))
+    early = budget.share(SHARE).deadline
+    query, solution = _answered(release, "sharp", over, cells, start, budget, early)
     return _attainable(release, query, solution, time.perf_counter() - begun)
 
 
@@ -169,19 +167,24 @@ def _attainable(release: Release, query: Query, solution: Solution, seconds: flo
         seconds=seconds,
         _source=solution,
         _places=solution.places,
+        kind="sharp",
         _certify=partial(certify, solution, release, query),
     )
 
 
-def _query(
+def _answered(
     release: Release,
     kind: str,
     over: Iterable[str] | None,
     cells: Iterable[Sequence[Label]] | None,
     start: Table | None,
     budget: Budget,
-) -> Query:
-    """Check what is asked."""
+    early: float | None = None,
+) -> tuple[Query, Solution]:
+    """Check what is asked, and solve it as far as the budget goes.
+
+    A contradiction is named by its statements.
+    """
     names, chosen = asked_cells(release, over, cells)
     if start is not None and not isinstance(start, Table):
         raise InvalidInput(f"start={start!r}; give a Table that the release was made from")
@@ -191,8 +194,22 @@ def _query(
             f"the table to start from contradicts {', '.join(broken)}; give one that the "
             "release was made from"
         )
-    budget = resumable(budget, release, kind, names, chosen, start=start is not None)
-    return Query(kind, names, budget, chosen, start)
+    if budget.checkpoint is not None:
+        budget = resumable(budget, release, kind, names, chosen, start=start is not None)
+    query = Query(kind, names, budget, chosen, start, early)
+    try:
+        solution = solve(release, query)
+        solution.settle()
+        return query, solution
+    except InconsistentRelease as problem:
+        facts = gather(release)
+        if UNNAMED.refusal(facts, query) is None:
+            facts = gather(UNNAMED.apply(facts, query).release)
+        if query.kind != "sharp" or facts.conditional is not None:
+            raise
+        with suppress(Late):  # naming it may take longer than finding it
+            raise contradiction(_solved, release, problem) from None
+        raise
 
 
 def resumable(
@@ -221,23 +238,6 @@ def resumable(
         header = header_of(release.digest, kind, over, cells, start=start)
         return budget.resumed(Checkpoint(checkpoint, header))
     return budget if checkpoint.start == start else budget.resumed(None)
-
-
-def _settled(release: Release, query: Query) -> Solution:
-    """The solution as far as the budget goes; a contradiction is named by its statements."""
-    try:
-        solution = solve(release, query)
-        solution.settle()
-        return solution
-    except InconsistentRelease as problem:
-        facts = gather(release)
-        if UNNAMED.refusal(facts, query) is None:
-            facts = gather(UNNAMED.apply(facts, query).release)
-        if query.kind != "sharp" or facts.conditional is not None:
-            raise
-        with suppress(Late):  # naming it may take longer than finding it
-            raise contradiction(_solved, release, problem) from None
-        raise
 
 
 def _explained(

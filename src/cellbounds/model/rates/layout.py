@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from cellbounds.data.cell_groups import CellGroups, cells_behind, group_of_levels
 from cellbounds.data.domain import Domain
 from cellbounds.errors import TooMuchWork, UnsupportedRelease
-from cellbounds.model.rates.offset_sets import Window
+from cellbounds.model.rates.offset_sets import positions, spread
 from cellbounds.model.rates.row_problem import RowProblem, build_problem
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.runtime.arrays import SAFE, IntArray
@@ -38,7 +39,8 @@ class Layout:
     """One conditional laid out as rows by columns, each cell a sum of parts.
 
     The *parts* of a cell of the statement are the cells of `ground` behind it: of the margin asked
-    for if it tells the cells of the statement apart, else of the table. There are several if the
+    for if it tells the cells of the statement apart, else of the table. `order` are the variables
+    of `over` as rows, cells or parts have them. There are several if the
     statement leaves variables out or merges levels, and not equally many everywhere. Arrays over
     all parts are flat, in the order of `behind`. Rows that hold nobody count among the rows.
     """
@@ -48,6 +50,7 @@ class Layout:
     parts: Parts | None
     about: About
     over: tuple[str, ...]
+    order: tuple[str, ...]
     ground: Domain
     row_count: int
     column_count: int
@@ -71,28 +74,21 @@ class Layout:
         """Turn values of all rows, cells or parts to the variables asked for."""
         if self.about is About.PARTS:
             return values[self._place_of].reshape(self.ground.shape)
-        domain, conditional = self.facts.domain, self.facts.conditional
-        order = conditional.given if self.about is About.ROWS else conditional.variables
-        shape = [len(domain.levels(name)) for name in order]
-        turned = values.reshape(shape).transpose([order.index(name) for name in self.over])
+        shape = [len(self.facts.domain.levels(name)) for name in self.order]
+        turned = values.reshape(shape).transpose([self.order.index(name) for name in self.over])
         return np.array(turned, order="C")
 
     def place(self, index: Sequence[int]) -> tuple[int, int, int]:
         """Row, column and part behind an index of the margin asked for."""
-        domain, conditional = self.facts.domain, self.facts.conditional
-        at = dict(zip(self.over, index, strict=True))
-
-        def flat(names: Sequence[str]) -> int:
-            place = 0
-            for name in names:
-                place = place * len(domain.levels(name)) + at[name]
-            return place
-
+        domain, at = self.facts.domain, dict(zip(self.over, index, strict=True))
+        flat = 0
+        for name in self.order:
+            flat = flat * len(domain.levels(name)) + at[name]
         if self.about is About.ROWS:
-            return flat(conditional.given), 0, 0
+            return flat, 0, 0
         if self.about is About.CELLS:
-            return flat(conditional.given), flat(conditional.responses), 0
-        place = int(self._place_of[flat(self.ground.names)])
+            return *divmod(flat, self.column_count), 0
+        place = int(self._place_of[flat])
         cell = int(np.searchsorted(self.behind.starts, place, side="right")) - 1
         return *divmod(cell, self.column_count), place - int(self.behind.starts[cell])
 
@@ -177,9 +173,9 @@ def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool
         sums = flat.met(parts.summed(lists=not relaxed))
         cells = sums.agreed("on summed cells and on their parts")
     problem = build_problem(facts, cells, rows)
-    return Layout(
-        facts, problem, parts, what, over, ground, *map(int, conditional.intervals.low.shape)
-    )
+    orders = {About.ROWS: conditional.given, About.CELLS: conditional.variables}
+    order, shape = orders.get(what, ground.names), conditional.intervals.low.shape
+    return Layout(facts, problem, parts, what, over, order, ground, *map(int, shape))
 
 
 PARTS_EFFORT = 1 << 22
@@ -237,23 +233,16 @@ class Parts:
         most = sum(int(self.upper[place]) for place in places)
         if most >= PARTS_EFFORT:
             raise TooMuchWork("the lists of values for parts of a cell reach too far to combine")
-        window, base = Window(most + 1), 0
-        held = window.nothing()
+        sums, base = 1, 0  # bits above the base
         for place in places:
-            low, bits = self._bits(place)
-            base += low
-            held = window.plus_bits(held, bits)
-        return tuple(base + o for o in range(most - base + 1) if window.holds(held, o))
-
-    def _bits(self, place: int) -> tuple[int, int]:
-        listed = self.values.get(place)
-        low, high = int(self.lower[place]), int(self.upper[place])
-        if listed is None:
-            return low, (1 << (high - low + 1)) - 1
-        bits = 0
-        for value in listed:
-            bits |= 1 << (value - listed[0])
-        return listed[0], bits
+            listed = self.values.get(place)
+            low, high = int(self.lower[place]), int(self.upper[place])
+            base += low if listed is None else listed[0]
+            if listed is None:
+                sums = spread(sums, high - low + 1, 1, most + 1)
+            else:
+                sums = reduce(or_, (sums << (value - listed[0]) for value in listed))
+        return tuple((base + positions(sums)).tolist())
 
     def split(self, cell: int, total: int, part: int | None, value: int | None) -> list[int] | None:
         """Counts of all parts that add to `total`, one part being fixed; None if impossible."""

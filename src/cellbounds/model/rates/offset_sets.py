@@ -16,17 +16,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.arrays import BoolArray, IntArray
-
-
-def bits_of(mask: BoolArray) -> int:
-    """A boolean array as the bits of one integer, the first entry lowest."""
-    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
 
 
 def positions(bits: int) -> IntArray:
@@ -71,12 +66,16 @@ class OffsetSet:
 
     @classmethod
     def make(
-        cls, start: int, bits: int, size: int, step: int, last: int | None = None
+        cls, start: int, bits: int, size: int, step: int, last: int | None = None, *, apart: int = 1
     ) -> OffsetSet:
         """Build from bits above `start`, moving the start to the first member and trimming.
 
-        `start` and all members must be multiples of the step if that is not zero.
+        `start` and all members must be multiples of the step if that is not zero. If the offsets
+        that bits stand for are `apart` from each other, so many times as large are they.
         """
+        size *= apart
+        if apart > 1 and bits > 1:
+            bits = int(("0" * (apart - 1)).join(f"{bits:b}"), 2)
         shift = (bits & -bits).bit_length() - 1 if bits else _first_multiple(size, step)
         start, bits, size = start + shift, bits >> shift, max(size - shift, 0)
         if last is not None:
@@ -174,22 +173,6 @@ SPARSE_LIMIT = 1 << 22
 """Sums that `ListedSums` keeps at most."""
 
 
-class SumAlgebra(Protocol):
-    """Sets of sums that can take in one more row; what is held is an algebra's own affair."""
-
-    def nothing(self) -> Any:
-        """The set with the empty sum alone."""
-
-    def plus(self, held: Any, row: OffsetSet, copies: int, /) -> Any:
-        """All sums of a member and `copies` members of the row."""
-
-    def holds(self, held: Any, offset: int, /) -> bool:
-        """Whether a sum can be made."""
-
-    def full(self, held: Any, /) -> bool:
-        """Whether no row can add anything."""
-
-
 def leave_one_out(
     algebra: SumAlgebra, rows: Sequence[OffsetSet], copies: Sequence[int]
 ) -> list[Any]:
@@ -268,28 +251,24 @@ class Window:
             for _ in range(copies):
                 held = self._plus_periodic(held, row)
             return held
-        power = self._window_of(row)
+        # What is held is full from its limit on: no more bits of the copies matter.
+        bits, limit = row.bits, held[1]
+        if row.step == 1 and (row.last is None or row.last >= limit - 1):
+            limit = min(row.size, limit)
+        elif row.step == 1 and row.last is not None:
+            bits |= (1 << (row.last + 1)) - (1 << row.size)
+        power = bits, limit
         while True:
             if copies & 1:
                 held = self._sum(held, power)
             copies >>= 1
             if not copies or held[1] == 0:
                 return held
-            # What is held is full from its limit on: no more bits of the copies matter.
-            power = self._sum(*(_cut(power, held[1]),) * 2)
+            power = self._sum(power, (power[0], min(power[1], held[1])))
 
     def plus_bits(self, held: Bits, bits: int) -> Bits:
         """Add a finite set given as bits, the lowest one set."""
-        return self._sum(held, (bits & ((1 << self.width) - 1), self.width))
-
-    def _window_of(self, row: OffsetSet) -> Bits:
-        bits, limit = row.bits, self.width
-        if row.step == 1:
-            if row.last is None or row.last >= self.width - 1:
-                limit = min(row.size, self.width)
-            else:
-                bits |= (1 << (row.last + 1)) - (1 << row.size)
-        return self._trimmed(bits & ((1 << limit) - 1), limit)
+        return self._sum(held, (bits, held[1]))
 
     @staticmethod
     def _trimmed(bits: int, limit: int) -> Bits:
@@ -325,10 +304,6 @@ class Window:
         if tail:
             finite |= spread(bits, len(tail), row.step, limit) << tail.start
         return self._trimmed((finite | -1 << fewer) & ((1 << limit) - 1), limit)
-
-
-def _cut(held: Bits, limit: int) -> Bits:
-    return held if held[1] <= limit else (held[0] & ((1 << limit) - 1), limit)
 
 
 def spread(bits: int, count: int, step: int, width: int) -> int:
@@ -435,3 +410,7 @@ class ListedSums:
                 break
             held = frozenset(made)
         return held
+
+
+SumAlgebra = Any
+"""A window, residues or listed sums; what each of them holds is its own affair."""

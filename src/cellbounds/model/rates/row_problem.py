@@ -12,7 +12,7 @@ linear convex functions, which end after finitely many exact steps.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -50,18 +50,10 @@ class RowProblem:
     total_upper: int | None
     rows: IntArray
     facts: ConditionalFacts
-    height: int = field(init=False)
-    width: int = field(init=False)
-    bare: bool = field(init=False)
-    needs_objects: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        known = self.facts.on_rows or self.facts.on_cells or self.facts.on_parts
-        wide = self.low.dtype == object or int(self.scale.max(initial=1)) >= 2**31
-        object.__setattr__(self, "height", int(self.low.shape[0]))
-        object.__setattr__(self, "width", int(self.low.shape[1]))
-        object.__setattr__(self, "bare", not known)
-        object.__setattr__(self, "needs_objects", wide)
+    height: int
+    width: int
+    bare: bool
+    needs_objects: bool
 
     def chosen(self, rows: Sequence[int]) -> RowProblem:
         """The problem of some of the rows."""
@@ -74,6 +66,7 @@ class RowProblem:
             self,
             cell_values={(place[i], j): v for (i, j), v in self.cell_values.items()},
             row_values={place[i]: v for i, v in self.row_values.items()},
+            height=len(rows),
             **arrays,
         )
 
@@ -136,6 +129,10 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
         total_upper=total_upper,
         rows=kept,
         facts=facts,
+        height=len(kept),
+        width=shape[1],
+        bare=not known,
+        needs_objects=ends.low.dtype == object or int(ends.scale[kept].max(initial=1)) >= 2**31,
     )
 
 
@@ -162,6 +159,10 @@ class RowShapes:
         Cells that are a fixed share of the row sum, and that share.
     step
         Every admissible sum is a multiple of this.
+    reach
+        Multiples of the step larger than (where the row can begin) + reach are admissible.
+    reach_of_all
+        The same if every free cell is to hold somebody.
     """
 
     scale: IntArray
@@ -173,18 +174,8 @@ class RowShapes:
     exact: BoolArray
     share: IntArray
     step: IntArray
-
-    @cached_property
-    def reach(self) -> IntArray:
-        """Multiples of the step larger than (where the row can begin) + reach are admissible."""
-        free, reach = ~self.exact, self._reach_of_all
-        no_low, no_high = self._loose
-        if no_low.any():
-            raised = free & ~no_low
-            reach = np.minimum(reach, self._reach_over(raised))
-            # One free cell may hold all the free mass by itself.
-            reach = np.where(no_high.any(axis=1) & ~raised.any(axis=1), 0, reach)
-        return np.where(free.any(axis=1), reach, 0)
+    reach: IntArray
+    reach_of_all: IntArray
 
     def touch(self, row: int, stride: int) -> int:
         """Beyond (where the row can begin) + touch, counts under neighbouring sums meet.
@@ -193,142 +184,118 @@ class RowShapes:
         touch those under the next, so that a run of sums gives a run of counts.
         """
         free = np.flatnonzero(~self.exact[row])
-        scale, reach = int(self.scale[row]), int(self._reach_of_all[row])
+        scale, reach = int(self.scale[row]), int(self.reach_of_all[row])
         overlap = 0
         for column in free.tolist():
-            low, high = int(self.tight_low[row, column]), int(self.tight_high[row, column])
+            low, high = (int(ends[row, column]) for ends in self.tight[:2])
             overlap = max(overlap, -(-(scale + low * stride) // (high - low)))
         return reach + 1 + overlap if len(free) else 0
 
     @cached_property
-    def tight_low(self) -> IntArray:
-        """The smallest share of each cell among real-valued rows."""
-        forced = np.maximum(self.low, self.high - self._excess_high)
-        return np.where(self.exact, self.share, forced)
+    def tight(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
+        """The smallest and largest share of each cell among real-valued rows.
 
-    @cached_property
-    def tight_high(self) -> IntArray:
-        """The largest share of each cell among real-valued rows."""
-        forced = np.minimum(self.high, self.low + self._excess_low)
-        return np.where(self.exact, self.share, forced)
-
-    @cached_property
-    def tight_low_open(self) -> BoolArray:
-        """Whether the smallest share is not attained."""
-        if not self.high_open.any() and not self.low_open.any():
-            return np.zeros(self.low.shape, dtype=bool)
-        others = (self.high_open.sum(axis=1)[:, None] - self.high_open) > 0
-        own = (self.tight_low == self.low) & self.low_open
-        forced = (self.tight_low == self.high - self._excess_high) & others
-        return np.asarray(~self.exact & (own | forced), dtype=bool)
-
-    @cached_property
-    def tight_high_open(self) -> BoolArray:
-        """Whether the largest share is not attained."""
-        if not self.high_open.any() and not self.low_open.any():
-            return np.zeros(self.low.shape, dtype=bool)
-        others = (self.low_open.sum(axis=1)[:, None] - self.low_open) > 0
-        own = (self.tight_high == self.high) & self.high_open
-        forced = (self.tight_high == self.low + self._excess_low) & others
-        return np.asarray(~self.exact & (own | forced), dtype=bool)
-
-    @cached_property
-    def _excess_high(self) -> IntArray:
-        return np.asarray((self.high.sum(axis=1) - self.scale)[:, None])
-
-    @cached_property
-    def _excess_low(self) -> IntArray:
-        return np.asarray((self.scale - self.low.sum(axis=1))[:, None])
-
-    @cached_property
-    def _reach_of_all(self) -> IntArray:
-        return self._reach_over(~self.exact)
-
-    @cached_property
-    def _loose(self) -> tuple[BoolArray, BoolArray]:
-        """Free cells that may be empty, and those that may hold the whole row."""
-        empty, whole = self.low == 0, self.high == self.scale[:, None]
-        no_low, no_high = empty & ~self.low_open, whole & ~self.high_open
-        return np.asarray(~self.exact & no_low, bool), np.asarray(~self.exact & no_high, bool)
-
-    def _reach_over(self, cells: BoolArray) -> IntArray:
-        """Reach if only `cells` carry the free mass and the other free cells stay empty.
-
-        With k cells, rounding a real row to integers of the same sum moves a cell by at most
-        (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
-        d = margin / (parts * scale) for the narrowest of three margins.
+        And which of these are not attained.
         """
-        no_low, no_high = self._loose
-        rest = self.scale - self.share.sum(axis=1)
-        count = np.maximum(cells.sum(axis=1), 1).astype(self.scale.dtype)
-        moved = (count - 1) * self.scale
-        far = 2 * self.scale[:, None]
-        # Between both ends half the width is margin, below an upper end alone all of it.
-        room = np.where(no_low, 2 * self.high, self.high - self.low)
-        narrowest = np.where(cells & ~no_high, room, far).min(axis=1)
-        reach = 2 * moved // (count * np.maximum(narrowest, 1))
-        # Lower ends that are not zero, all raised by d, must leave room for themselves.
-        lowered = (cells & ~no_low).sum(axis=1)
-        below = rest - np.where(self.exact, 0, self.low).sum(axis=1)
-        reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
-        # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
-        over = np.where(cells, self.high, 0).sum(axis=1) - rest
-        held = (cells & no_high).any(axis=1)
-        reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
-        possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
-        return np.where(possible, reach, _NEVER)
+        # What the highest rates of the other cells leave at least, and their lowest ones at most.
+        least = self.high - (self.high.sum(axis=1) - self.scale)[:, None]
+        most = self.low + (self.scale - self.low.sum(axis=1))[:, None]
+        low = np.where(self.exact, self.share, np.maximum(self.low, least))
+        high = np.where(self.exact, self.share, np.minimum(self.high, most))
+        others_low = self.low_open.sum(axis=1)[:, None] > self.low_open
+        others_high = self.high_open.sum(axis=1)[:, None] > self.high_open
+        low_open = (low == self.low) & self.low_open | (low == least) & others_high
+        high_open = (high == self.high) & self.high_open | (high == most) & others_low
+        free = ~self.exact
+        return low, high, np.asarray(free & low_open, bool), np.asarray(free & high_open, bool)
 
 
 def row_shapes(problem: RowProblem) -> RowShapes:
     """Work out the facts for all rows at once; what only some questions need, when asked."""
-    if problem.needs_objects:
-        # Products of numerators would leave int64.
-        problem = replace(
-            problem,
-            low=problem.low.astype(object),
-            high=problem.high.astype(object),
-            scale=problem.scale.astype(object),
-        )
-    scale = problem.scale[:, None]
-    low, high = np.maximum(problem.low, 0), np.minimum(problem.high, scale)
-    low_open, high_open = problem.low_open, problem.high_open
-    if low_open.any():
-        low_open = low_open & (problem.low >= 0)
-    if high_open.any():
-        high_open = high_open & (problem.high <= scale)
+    # Products of numerators may leave int64.
+    first, last, scale = (
+        array.astype(object) if problem.needs_objects else array
+        for array in (problem.low, problem.high, problem.scale)
+    )
+    low, high = np.maximum(first, 0), np.minimum(last, scale[:, None])
+    low_open = problem.low_open & (first >= 0)
+    high_open = problem.high_open & (last <= scale[:, None])
     if not problem.bare:
         empty = problem.cell_upper == 0
         high, high_open = np.where(empty, np.minimum(high, 0), high), high_open & ~empty
     fixed = low >= high
-    under, over = problem.scale - low.sum(axis=1), high.sum(axis=1) - problem.scale
+    under, over = scale - low.sum(axis=1), high.sum(axis=1) - scale
     impossible = ((under < 0) | (over < 0)) | (
         ((under == 0) & low_open.any(axis=1)) | ((over == 0) & high_open.any(axis=1))
     )
-    if not fixed.any() and (under > 0).all() and (over > 0).all() and low.shape[1] > 1:
-        share, step = np.zeros_like(low), np.ones_like(problem.scale)
-        return RowShapes(
-            problem.scale, impossible, low, high, low_open, high_open, fixed, share, step
-        )
-    impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
-    at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
-    exact = fixed | at_low | at_high
-    share = np.where(at_high & ~at_low, high, np.where(exact, low, 0))
-    lone = ~exact & ((~exact).sum(axis=1) == 1)[:, None]
-    share = np.where(lone, (problem.scale - share.sum(axis=1))[:, None], share)
-    exact = exact | lone
-    step = _steps(exact, share, problem.scale)
-    return RowShapes(problem.scale, impossible, low, high, low_open, high_open, exact, share, step)
+    exact, share, step = fixed, np.zeros_like(low), np.ones_like(scale)
+    if fixed.any() or not (under > 0).all() or not (over > 0).all() or problem.width == 1:
+        impossible = impossible | ((low > high) | (fixed & (low_open | high_open))).any(axis=1)
+        at_low, at_high = (under == 0)[:, None], (over == 0)[:, None]
+        exact = np.asarray(fixed | at_low | at_high, dtype=bool)
+        share = np.where(at_high & ~at_low, high, np.where(exact, low, 0))
+        lone = ~exact & ((~exact).sum(axis=1) == 1)[:, None]
+        share = np.where(lone, (scale - share.sum(axis=1))[:, None], share)
+        exact = exact | lone
+        # The least common denominator of the exact shares of each row.
+        wide = np.broadcast_to(scale[:, None], share.shape)
+        divisor = np.gcd(np.where(exact, share, 0), wide)
+        parts = np.where(exact, wide // np.maximum(divisor, 1), 1)
+        step = np.asarray(np.lcm.reduce(parts, axis=1))
+    free = ~exact
+    # Free cells that may be empty, and those that may hold the whole row.
+    no_low = np.asarray(free & (low == 0) & ~low_open, dtype=bool)
+    no_high = np.asarray(free & (high == scale[:, None]) & ~high_open, dtype=bool)
+    rest = scale - share.sum(axis=1)
+    of_all = reach = _reach(free, no_low, no_high, low=low, high=high, scale=scale, rest=rest)
+    if no_low.any():
+        raised = free & ~no_low
+        fewer = _reach(raised, no_low, no_high, low=low, high=high, scale=scale, rest=rest)
+        # One free cell may hold all the free mass by itself.
+        lone_holder = no_high.any(axis=1) & ~raised.any(axis=1)
+        reach = np.where(lone_holder, 0, np.minimum(reach, fewer))
+    reach = np.where(free.any(axis=1), reach, 0)
+    return RowShapes(
+        scale, impossible, low, high, low_open, high_open, exact, share, step, reach, of_all
+    )
 
 
 _NEVER = 2**61
 """Larger than any reach: the option does not apply."""
 
 
-def _steps(exact: BoolArray, share: IntArray, scale: IntArray) -> IntArray:
-    """Least common denominator of the exact shares of each row."""
-    wide = np.broadcast_to(scale[:, None], share.shape)
-    divisor = np.gcd(np.where(exact, share, 0), wide)
-    return np.asarray(np.lcm.reduce(np.where(exact, wide // np.maximum(divisor, 1), 1), axis=1))
+def _reach(
+    cells: BoolArray,
+    no_low: BoolArray,
+    no_high: BoolArray,
+    *,
+    low: IntArray,
+    high: IntArray,
+    scale: IntArray,
+    rest: IntArray,
+) -> IntArray:
+    """Reach if only `cells` carry the free mass, `rest`, and the other free cells stay empty.
+
+    With k cells, rounding a real row to integers of the same sum moves a cell by at most
+    (k-1)/k; a margin of d around the shares absorbs that from sums of (k-1)/(k d) on. Here
+    d = margin / (parts * scale) for the narrowest of three margins.
+    """
+    count = np.maximum(cells.sum(axis=1), 1).astype(scale.dtype)
+    moved = (count - 1) * scale
+    # Between both ends half the width is margin, below an upper end alone all of it.
+    room = np.where(no_low, 2 * high, high - low)
+    narrowest = np.where(cells & ~no_high, room, 2 * scale[:, None]).min(axis=1)
+    reach = 2 * moved // (count * np.maximum(narrowest, 1))
+    # Lower ends that are not zero, all raised by d, must leave room for themselves.
+    lowered = (cells & ~no_low).sum(axis=1)
+    below = rest - np.where(cells, low, 0).sum(axis=1)
+    reach = np.maximum(reach, moved * lowered // (count * np.maximum(below, 1)))
+    # Upper ends, all lowered by d, must still hold everything, unless one may hold all.
+    over = np.where(cells, high, 0).sum(axis=1) - rest
+    held = (cells & no_high).any(axis=1)
+    reach = np.maximum(reach, np.where(held, 0, moved // np.maximum(over, 1)))
+    possible = cells.any(axis=1) & (narrowest > 0) & (below > 0) & (held | (over > 0))
+    return np.where(possible, reach, _NEVER)
 
 
 @dataclass(frozen=True, slots=True)

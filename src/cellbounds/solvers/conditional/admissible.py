@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
-from cellbounds.model.rates.offset_sets import OffsetSet, Window, bits_of, positions
+from cellbounds.model.rates.offset_sets import OffsetSet, Window, positions
 from cellbounds.model.rates.row_problem import RowProblem, RowShapes, real_row
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 
@@ -72,25 +72,9 @@ class Evaluator:
             upper = np.where(known >= 0, np.minimum(upper, known), upper)
         return lower, upper
 
-    def shortened(self, sums: IntArray) -> IntArray:
-        """Sums in 32 bits, where division is several times faster, if all products fit."""
-        if sums.dtype != np.int64 or self._problem.needs_objects or self._common is None:
-            return sums
-        wide = self._problem.width * (self._lift + 1)
-        most = 2 * int(sums.max(initial=0))
-        if self._raised or self._capped:
-            most = max(
-                most, int(self._problem.cell_lower.max()), int(self._problem.cell_upper.max())
-            )
-        if most * wide >= 2**31:
-            return sums
-        if np.int32 not in self._tables:
-            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
-        return sums.astype(np.int32)
-
     def admissible(self, rows: IntArray, sums: IntArray) -> BoolArray:
         """Which sums are possible for the row, taken alone and without value lists."""
-        sums = self.shortened(sums)
+        sums = self.sums_array(sums, int(sums.max(initial=0)), short=True)
         possible = np.empty(sums.shape, dtype=bool)
         along = min(sums.shape[1], _ALONG)
         down = max(1, _BLOCK // max(1, along * self._problem.width))
@@ -105,10 +89,26 @@ class Evaluator:
                 possible[top : top + down, start : start + along] = fits
         return possible
 
-    def sums_array(self, sums: Sequence[Any] | IntArray, largest: int) -> IntArray:
-        """Row sums as an array that is safe to compute with."""
-        small = largest < SAFE // 4 and not self._problem.needs_objects
-        return np.array(sums, dtype=np.int64 if small else object)
+    def sums_array(
+        self, sums: Sequence[Any] | IntArray, largest: int, *, short: bool = False
+    ) -> IntArray:
+        """Row sums as an array that is safe to compute with.
+
+        If `short`, in 32 bits, where division is several times faster, if all products fit.
+        """
+        problem = self._problem
+        if problem.needs_objects or largest >= SAFE // 4:
+            return np.array(sums, dtype=object)
+        if not short or self._common is None:
+            return np.array(sums, dtype=np.int64)
+        most = 2 * largest
+        if self._raised or self._capped:
+            most = max(most, int(problem.cell_lower.max()), int(problem.cell_upper.max()))
+        if most * problem.width * (self._lift + 1) >= 2**31:
+            return np.array(sums, dtype=np.int64)
+        if np.int32 not in self._tables:
+            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
+        return np.array(sums, dtype=np.int32)
 
 
 def ranges_within(lower: IntArray, upper: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
@@ -230,7 +230,13 @@ def admissible_sums(
     wrong = np.flatnonzero(shapes.impossible)
     if len(wrong):
         raise _impossible(problem, int(wrong[0]))
-    plain, special = _split(problem)
+    plain, special = np.arange(problem.height), np.arange(0)
+    if not problem.bare or problem.height == 1:
+        # An upper bound of zero is part of the row's shape, not of its side information.
+        bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
+        informed = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
+        informed[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
+        plain, special = np.flatnonzero(~informed), np.flatnonzero(informed)
     sets: dict[int, OffsetSet] = dict(
         zip(plain.tolist(), _plain_rows(plain, shapes, evaluator, problem, copies), strict=True)
     )
@@ -243,17 +249,6 @@ def admissible_sums(
         sets[row], begin[row] = _special_row(problem, shapes, evaluator, row, room)
         starts[row] = sets[row].start
     return RowSums([sets[row] for row in range(problem.height)], begin)
-
-
-def _split(problem: RowProblem) -> tuple[IntArray, IntArray]:
-    """Rows without side information, and the others."""
-    if problem.bare and problem.height > 1:
-        return np.arange(problem.height), np.arange(0)
-    # An upper bound of zero is part of the row's shape, not of its side information.
-    bounded = (problem.cell_lower > 0) | (problem.cell_upper > 0)
-    informed = bounded.any(axis=1) | (problem.row_lower > 1) | (problem.row_upper >= 0)
-    informed[[*problem.row_values, *(row for row, _ in problem.cell_values)]] = True
-    return np.flatnonzero(~informed), np.flatnonzero(informed)
 
 
 def _plain_rows(
@@ -288,13 +283,16 @@ def _plain_rows(
             waiting = [place for place in waiting if tested[place] > done]
             if not waiting:
                 break
-        _check_effort(problem, [tested[place] for place in waiting])
+        if sum(tested[place] for place in waiting) * problem.width > EFFORT:
+            raise TooMuchWork(
+                f"more than {EFFORT} sums to test: so many decimals leave room only for very "
+                "large counts; publish fewer decimals"
+            )
         # Rows that need more sums than others stay in the loop longer.
         longest = max(tested[place] for place in waiting) - done
         length = longest if longest < 2 * length else length
         sums = np.arange(done + 1, done + length + 1) * shapes.step[rows[waiting]][:, None]
-        wide = sums.astype(object) if problem.needs_objects else sums
-        mask = evaluator.admissible(rows[waiting], wide)
+        mask = evaluator.admissible(rows[waiting], sums)
         packed = np.packbits(mask, axis=1, bitorder="little")
         firsts: list[int] = np.where(mask.any(axis=1), mask.argmax(axis=1), length).tolist()
         for line, place, first in zip(packed, waiting, firsts, strict=True):
@@ -309,21 +307,8 @@ def _plain_rows(
     for count, step, parts in zip(tested, steps, pieces, strict=True):
         # Bit k stands for the sum (k+1) * step.
         bits = int.from_bytes(b"".join(parts), "little") & ((1 << count) - 1)
-        sets.append(OffsetSet.make(step, _stretched(bits, step), count * step, step))
+        sets.append(OffsetSet.make(step, bits, count, step, apart=step))
     return sets
-
-
-def _check_effort(problem: RowProblem, counts: Sequence[int]) -> None:
-    if sum(counts) * problem.width > EFFORT:
-        raise TooMuchWork(
-            f"more than {EFFORT} sums to test: so many decimals leave room only for very large "
-            "counts; publish fewer decimals"
-        )
-
-
-def _stretched(bits: int, step: int) -> int:
-    """Bits that are `step` times as far apart."""
-    return bits if bits < 2 or step == 1 else int(("0" * (step - 1)).join(f"{bits:b}"), 2)
 
 
 def _special_row(
@@ -358,8 +343,7 @@ def _special_row(
     last = real.sum_upper - first if tail and real.sum_upper is not None else None
     sums: OffsetSet | None = None
     if bits or tail:
-        wide = _stretched(bits, step)
-        sums = OffsetSet.make(first, wide, count * step, step if tail else 0, last)
+        sums = OffsetSet.make(first, bits, count, step if tail else 0, last, apart=step)
         if row in problem.row_values:
             sums = _listed_sums(sums, problem.row_values[row], first, end)
     if sums is None and problem.bare:
@@ -390,7 +374,8 @@ def _tested_bits(
         if listed is not None:
             for place in np.flatnonzero(mask):
                 mask[place] = listed.admissible(int(sums[place]))
-        bits |= bits_of(mask) << done
+        packed = np.packbits(mask, bitorder="little").tobytes()
+        bits |= int.from_bytes(packed, "little") << done
     return bits
 
 

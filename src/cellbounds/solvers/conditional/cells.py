@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from cellbounds.model.rates.offset_sets import OffsetSet, runs_of
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
-from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, sum_algebra
-from cellbounds.solvers.conditional.sum_sets import SumSet
+from cellbounds.solvers.conditional.feasible import FeasibleRows, SumSet, range_row, sum_algebra
 
 VALUES_EFFORT = 1 << 28
 """Sums times columns that may be evaluated one by one for the attainable counts of a row."""
@@ -24,13 +24,12 @@ _FIRST, _MORE = 4, 32
 _SHORT = 64
 
 
+@dataclass(frozen=True, eq=False)
 class CellCounts:
     """Extreme and attainable counts of every cell of the distinct rows of a solution."""
 
-    def __init__(self, solution: FeasibleRows) -> None:
-        self._solution = solution
-        self._listed = {row for row, _ in solution.problem.cell_values}
-        self._values: dict[int, list[ValueSet]] = {}
+    _solution: FeasibleRows
+    _values: dict[int, list[ValueSet]] = field(default_factory=dict)
 
     def bounds(self, rows: Sequence[int] | None = None) -> tuple[IntArray, IntArray]:
         """Smallest and largest count of every cell, distinct rows by columns.
@@ -39,7 +38,8 @@ class CellCounts:
         """
         problem = self._solution.problem
         wanted = range(problem.height) if rows is None else rows
-        plain = [row for row in wanted if row not in self._listed]
+        listed = {row for row, _ in problem.cell_values}
+        plain = [row for row in wanted if row not in listed]
         sums = [self._solution.feasible[row] for row in plain]
         extremes = self._extremes(np.array(plain, dtype=np.int64), sums)
         if len(plain) == problem.height:
@@ -47,7 +47,7 @@ class CellCounts:
         shape = (problem.height, problem.width)
         lower, upper = np.zeros(shape, dtype=object), np.zeros(shape, dtype=object)
         lower[plain], upper[plain] = extremes
-        for row in self._listed.intersection(wanted):
+        for row in listed.intersection(wanted):
             for column, values in enumerate(self.row_values(row)):
                 lower[row, column], upper[row, column] = values.smallest, values.largest
         return lower, upper
@@ -55,15 +55,16 @@ class CellCounts:
     def row_values(self, row: int) -> list[ValueSet]:
         """Every attainable count of each cell of a distinct row."""
         if row not in self._values:
-            listed = row in self._listed
+            listed = any(row == place for place, _ in self._solution.problem.cell_values)
             self._values[row] = self._by_lists(row) if listed else self._by_intervals(row)
         return self._values[row]
 
     def _extremes(self, rows: IntArray, sums: Sequence[SumSet]) -> tuple[IntArray, IntArray]:
         """Smallest and largest counts over given sums of each row.
 
-        Counts under a sum n are at least tight_low * n: with sums in increasing order the search
-        for the smallest count ends once that floor reaches the best so far; likewise downwards.
+        Counts under a sum n are at least the smallest share of n: with sums in increasing order
+        the search for the smallest count ends once that floor reaches the best so far; likewise
+        downwards.
         """
         if not len(rows):
             empty = np.zeros((0, self._solution.problem.width), dtype=np.int64)
@@ -92,7 +93,7 @@ class CellCounts:
                 best[place] = self._searched(rows[place], sums[place], downwards)
         if endless.any():
             most = most.astype(object)
-            grows = self._solution.shapes.tight_high[rows] > 0
+            grows = self._solution.shapes.tight[1][rows] > 0
             most[endless[:, None] & grows] = UNBOUNDED
             most[endless[:, None] & ~grows] = 0
         return least, most
@@ -130,16 +131,9 @@ class CellCounts:
     @cached_property
     def _shares(self) -> Evaluator:
         """Evaluates the smallest and largest share of each cell, in place of its rates."""
-        shapes = self._solution.shapes
-        return Evaluator(
-            replace(
-                self._solution.problem,
-                low=shapes.tight_low,
-                high=shapes.tight_high,
-                low_open=shapes.tight_low_open,
-                high_open=shapes.tight_high_open,
-            )
-        )
+        low, high, low_open, high_open = self._solution.shapes.tight
+        tight: Any = {"low": low, "high": high, "low_open": low_open, "high_open": high_open}
+        return Evaluator(replace(self._solution.problem, **tight))
 
     def _looked(
         self,
@@ -209,17 +203,6 @@ class CellCounts:
                     inside.add((first + start, first + start + length - 1))
         return [ValueSet.from_intervals(inside) for inside in intervals]
 
-    def _by_intervals(self, row: int) -> list[ValueSet]:
-        shapes, problem = self._solution.shapes, self._solution.problem
-        exact, sums = shapes.exact[row].tolist(), self._solution.feasible[row]
-        free = [] if all(exact) else self._intervals(row, sums)
-        return [
-            _scaled(sums.values, int(shapes.share[row, column]), int(problem.scale[row]))
-            if exact[column]
-            else self._collected(free[column])
-            for column in range(problem.width)
-        ]
-
     def _split(self, row: int, sums: SumSet) -> tuple[IntArray, list[Progression]]:
         """Sums to evaluate one by one, and long runs of which the ends tell everything."""
         shapes, begin = self._solution.shapes, self._solution.sums.begin[row]
@@ -243,37 +226,43 @@ class CellCounts:
         singles = np.arange(len(before)) - before
         return np.repeat(firsts, counts) + singles * np.repeat(steps, counts), runs
 
-    def _intervals(self, row: int, sums: SumSet) -> list[list[tuple[IntArray, IntArray]]]:
-        """The counts of each cell over some sums, as intervals; a long run of sums gives one."""
-        evaluator, width = self._solution.evaluator, self._solution.problem.width
-        singles, runs = self._split(row, sums)
-        block = max(1, (1 << 20) // width)
-        intervals: list[list[tuple[IntArray, IntArray]]] = [[] for _ in range(width)]
+    def _by_intervals(self, row: int) -> list[ValueSet]:
+        """From the sums one by one, or from the ends of a long run of them.
+
+        The counts of a cell that is no fixed share of its sum are an interval under each sum, and
+        one under a long run of sums.
+        """
+        problem, shapes = self._solution.problem, self._solution.shapes
+        evaluator, sums = self._solution.evaluator, self._solution.feasible[row]
+        free = np.flatnonzero(~shapes.exact[row]).tolist()
+        singles, runs = self._split(row, sums) if free else (np.arange(0), [])
+        block = max(1, (1 << 20) // problem.width)
+        intervals: dict[int, list[tuple[IntArray, IntArray]]] = {column: [] for column in free}
         for start in range(0, len(singles), block):
             part = singles[start : start + block]
-            values = evaluator.sums_array(part[None, :], int(part.max()))
-            values = evaluator.shortened(values)
+            values = evaluator.sums_array(part[None, :], int(part.max()), short=True)
             low, high = ranges_within(*evaluator.limits(np.array([row]), values), values)
-            for column in range(width):
+            for column in free:
                 intervals[column].append(_united(low[column, 0], high[column, 0]))
         for run in runs:
             low, high = self._extremes(np.array([row]), [SumSet([run])])
-            for column in range(width):
+            for column in free:
                 intervals[column].append((low[:, column], high[:, column]))
-        return intervals
-
-    def _collected(self, intervals: list[tuple[IntArray, IntArray]]) -> ValueSet:
-        """Intervals as one set."""
-        lows, highs = intervals[0]
-        if len(intervals) > 1:
-            lows, highs = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
-        if self._solution.problem.total_upper is not None:
-            lows, highs = _united(lows, highs) if len(intervals) > 1 else (lows, highs)
-            return ValueSet(zip(lows.tolist(), highs.tolist(), itertools.repeat(1), strict=False))
-        return ValueSet.from_intervals(
-            (low, None if high is UNBOUNDED else high)
-            for low, high in zip(lows.tolist(), highs.tolist(), strict=True)
-        )
+        values_of = []
+        for column in range(problem.width):
+            if column not in intervals:
+                share, scale = int(shapes.share[row, column]), int(problem.scale[row])
+                values_of.append(_scaled(sums.values, share, scale))
+                continue
+            pieces = intervals[column]
+            lows, highs = pieces[0]
+            if len(pieces) > 1:
+                lows, highs = _united(*(np.concatenate(ends) for ends in zip(*pieces, strict=True)))
+            lasts = highs.tolist()
+            if lasts[-1] is UNBOUNDED:
+                lasts[-1] = None
+            values_of.append(ValueSet(zip(lows.tolist(), lasts, itertools.repeat(1), strict=False)))
+        return values_of
 
 
 def _padded(values: list[int], length: int = _FIRST) -> list[int]:
@@ -286,7 +275,7 @@ def _united(lows: IntArray, highs: IntArray) -> tuple[IntArray, IntArray]:
         order = np.argsort(lows, kind="stable")
         lows, highs = lows[order], highs[order]
     reach = np.maximum.accumulate(highs)
-    gaps = np.flatnonzero(lows[1:] > reach[:-1] + 1)
+    gaps = np.flatnonzero(lows[1:] - 1 > reach[:-1])
     return np.concatenate((lows[:1], lows[gaps + 1])), np.concatenate((reach[gaps], reach[-1:]))
 
 
@@ -309,7 +298,7 @@ def row_sum_for(solution: FeasibleRows, row: int, column: int, value: int) -> in
     problem, shapes = solution.problem, solution.shapes
     sums = solution.feasible[row].values
     scale = int(problem.scale[row])
-    low, high = int(shapes.tight_low[row, column]), int(shapes.tight_high[row, column])
+    low, high = (int(ends[row, column]) for ends in shapes.tight[:2])
     least = value * scale // high if high else sums.smallest
     most = None if low == 0 else -(-value * scale // low)
     listed = ListedRow(problem, solution.evaluator, row) if problem.lists(row) else None

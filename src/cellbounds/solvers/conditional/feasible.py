@@ -1,15 +1,20 @@
-"""Phase 2: which row sums are feasible: those that leave the other rows what they can make."""
+"""Phase 2: which row sums are feasible: those that leave the other rows what they can make.
+
+Feasible sums are bits near both ends, with a progression between, listed on demand.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cellbounds.errors import InconsistentRelease
+from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.model.rates.offset_sets import (
     Bits,
     ListedSums,
@@ -19,20 +24,132 @@ from cellbounds.model.rates.offset_sets import (
     Window,
     leave_one_out,
     positions,
+    run_ends,
     runs_in,
+    runs_of,
     spread,
     sum_of_all,
 )
 from cellbounds.model.rates.row_problem import RowProblem, RowShapes, row_shapes
-from cellbounds.results.values import Progression
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.results.values import Progression, ValueSet
+from cellbounds.runtime.arrays import SAFE, IntArray, whole_array
 from cellbounds.solvers.conditional.admissible import (
     Evaluator,
     RowSums,
     admissible_sums,
     unreachable,
 )
-from cellbounds.solvers.conditional.sum_sets import Segment, SumSet
+
+Segment = tuple[int, int] | Progression
+"""Bits above a base, or first, last (None: without end) and step of a progression."""
+
+
+class SumSet:
+    """A set of row sums as segments; sets with few hundred members or many millions alike.
+
+    The segments follow each other in increasing order unless `mixed`.
+    """
+
+    def __init__(self, segments: Sequence[Segment], *, mixed: bool = False) -> None:
+        self._segments: list[Any] = [
+            segment for segment in segments if len(segment) == 3 or segment[1]
+        ]
+        self.mixed = mixed
+
+    def __bool__(self) -> bool:
+        return bool(self._segments)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether there is no largest sum."""
+        return any(segment[1] is None for segment in self._segments)
+
+    @cached_property
+    def values(self) -> ValueSet:
+        """The same as a set of values, neighbouring runs as one."""
+        joined: list[Progression] = []
+        for segment in self._segments:
+            pieces = [segment]
+            if len(segment) == 2:
+                base, bits = segment
+                pieces = [(base + a, base + a + n - 1, 1) for a, n in runs_of(bits)]
+            for first, last, step in pieces:
+                if joined and step == joined[-1][2] == 1 and joined[-1][1] == first - 1:
+                    first = joined.pop()[0]
+                joined.append((first, last, step))
+        return ValueSet(joined)
+
+    @cached_property
+    def runs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """First, last (-1: without end) and step of each progression; neighbours are joined.
+
+        The arrays are of Python integers where int64 would not do.
+        """
+        if not self._segments:
+            return (np.zeros(0, dtype=np.int64),) * 3
+        pieces: list[tuple[IntArray, ...]] = []
+        for progressions, alike in itertools.groupby(self._segments, lambda one: len(one) == 3):
+            if progressions:
+                ends = zip(
+                    *((a, -1 if b is None else b, step) for a, b, step in alike), strict=True
+                )
+                pieces.append(tuple(whole_array(end, (len(end),)) for end in ends))
+                continue
+            for base, bits in alike:
+                places = positions(bits)
+                large = base + bits.bit_length() >= SAFE
+                firsts, lasts = run_ends((places.astype(object) if large else places) + base)
+                pieces.append((firsts, lasts, np.ones_like(firsts)))
+        firsts, lasts, steps = (np.concatenate(ends) for ends in zip(*pieces, strict=True))
+        edges = np.ones(len(firsts) + 1, dtype=bool)
+        edges[1:-1] = (steps[1:] > 1) | (steps[:-1] > 1) | (firsts[1:] != lasts[:-1] + 1)
+        return firsts[edges[:-1]], lasts[edges[1:]], steps[edges[:-1]]
+
+    def ends(self, count: int, *, downwards: bool = False) -> list[int]:
+        """The smallest members, at most so many; the largest, in decreasing order, if downwards."""
+        if self.mixed:
+            members = reversed(self.values) if downwards else iter(self.values)
+        else:
+            segments = self._segments[::-1] if downwards else self._segments
+            members = itertools.chain.from_iterable(_members(one, downwards) for one in segments)
+        return list(itertools.islice(members, count))
+
+    def without_middle(self, count: int) -> list[int]:
+        """All members, but only the first and last so many of each long progression."""
+        if self.mixed:
+            if self.values.size > 2 * count:
+                raise TooMuchWork(
+                    f"more than {2 * count} feasible row sums in no simple order; publish fewer "
+                    "decimals or ask for kind='linear' bounds"
+                )
+            return list(self.values)
+        members: list[int] = []
+        for segment in self._segments:
+            if len(segment) == 2:
+                members += _members(segment)
+                continue
+            first, last, step = segment
+            every = range(first, first + count * step if last is None else last + 1, step)
+            long = (every.stop - 1 - first) // step > 2 * count
+            members += [*every[:count], *every[-count:]] if long else every
+        return members
+
+
+def _members(segment: Segment, downwards: bool = False) -> Iterator[int]:
+    """The members of a segment in order, from one end of it."""
+    if len(segment) == 3:
+        first, last, step = segment
+        if last is None:
+            yield from itertools.count(first, step)
+        else:
+            yield from range(first, last + 1, step)[:: -1 if downwards else 1]
+        return
+    base, bits = segment
+    while bits:
+        place = (bits if downwards else bits & -bits).bit_length() - 1
+        yield base + place
+        bits ^= 1 << place
+
 
 SMALL_WINDOW = 1 << 14
 """Up to this slack bits over all of it are cheapest."""
@@ -60,28 +177,29 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
     rows that include saturated row k hold everything from k's size on.
     """
     rows = [row.within(slack) for row in rows]
-    broad = sorted((row.size, place) for place, row in enumerate(rows) if _broad(row, rows))
+    # Sums that include a broad row have no gaps from its size on, up to their largest: its run of
+    # consecutive offsets is at least as long as any gap of the others.
+    broad = sorted(
+        (row.size, place)
+        for place, row in enumerate(rows)
+        if row.step == 1
+        and (row.last is None or row.last - row.size >= max(one.largest_gap for one in rows))
+    )
     sizes = [size for size, place in broad for _ in range(copies[place])][:2]
-    if len(sizes) == 2:
-        return _by_window(rows, copies, slack, min(slack + 1, sizes[1]))
+    if not sizes:
+        return _without_saturation(rows, copies, slack)
+    beside = leave_one_out(Window(min(slack + 1, sizes[-1])), rows, copies)
+    least = [0] * len(rows)
+    endless = [row.step > 0 and row.last is None for row in rows]
+    if sum(itertools.compress(copies, endless)) < 2:
+        least = _least_beside_others([row.largest for row in rows], copies, slack)
+    sums = [
+        _fitting(row, held, slack, low) for row, held, low in zip(rows, beside, least, strict=True)
+    ]
     if len(sizes) == 1:
         place = broad[0][1]
-        found = _by_window(rows, copies, slack, min(slack + 1, sizes[0]))
-        others = [row for other, row in enumerate(rows) if other != place]
-        counts = [count for other, count in enumerate(copies) if other != place]
-        found[place] = _of_one_row(rows[place], others, counts, slack)
-        return found
-    return _without_saturation(rows, copies, slack)
-
-
-def _broad(row: OffsetSet, rows: Sequence[OffsetSet]) -> bool:
-    """Whether sums that include the row have no gaps from its size on, up to their largest.
-
-    That is so if its run of consecutive offsets is at least as long as any gap of the others.
-    """
-    if row.step != 1:
-        return False
-    return row.last is None or row.last - row.size >= max(one.largest_gap for one in rows)
+        sums[place] = _of_one_row(place, rows, copies, slack)
+    return sums
 
 
 def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SumAlgebra, int]:
@@ -93,23 +211,8 @@ def sum_algebra(rows: Sequence[OffsetSet], slack: int) -> tuple[SumAlgebra, int]
     if saturated:
         size, place = min(saturated)
         return Window(min(slack + 1, size)), place
-    algebra = _algebra(rows, [1] * len(rows), slack)
-    if isinstance(algebra, Residues):
-        return algebra, next(
-            place for place, row in enumerate(rows) if row.pure and row.step == algebra.modulus
-        )
-    return algebra, len(rows) - 1
-
-
-def _by_window(
-    rows: Sequence[OffsetSet], copies: Sequence[int], slack: int, width: int
-) -> list[SumSet]:
-    window = Window(width)
-    others = leave_one_out(window, rows, copies)
-    least = _least_beside_others([row.largest for row in rows], copies, slack)
-    return [
-        _fitting(row, held, slack, low) for row, held, low in zip(rows, others, least, strict=True)
-    ]
+    algebra, key = _algebra(rows, [1] * len(rows), slack)
+    return algebra, len(rows) - 1 if key is None else key
 
 
 def _least_beside_others(
@@ -149,16 +252,14 @@ def _fitting(row: OffsetSet, held: Bits, slack: int, least: int = 0) -> SumSet:
     return SumSet(segments)
 
 
-def _of_one_row(
-    row: OffsetSet, others: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> SumSet:
-    """Feasible sums of one row, the others being given."""
+def _of_one_row(place: int, rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> SumSet:
+    """Feasible sums of one row, of which there is one copy."""
+    others = [row for other, row in enumerate(rows) if other != place]
+    counts = [count for other, count in enumerate(copies) if other != place]
     unit = _unit(others)
-    if unit > 1:
-        others = [_divided(other, unit) for other in others]
-    algebra = _algebra(others, copies, slack // unit)
-    held = sum_of_all(algebra, others, copies)
-    return _fitting_in(algebra, held, row, slack, unit)
+    others = [_divided(other, unit) for other in others]
+    algebra, _ = _algebra(others, counts, slack // unit)
+    return _fitting_in(algebra, sum_of_all(algebra, others, counts), rows[place], slack, unit)
 
 
 def _without_saturation(
@@ -167,69 +268,46 @@ def _without_saturation(
     unit = _unit(rows)
     if slack % unit:
         return [SumSet([]) for _ in rows]
-    small = [_divided(row, unit) for row in rows] if unit > 1 else rows
-    algebra = _algebra(small, copies, slack // unit)
-    if isinstance(algebra, Residues):
-        return _by_residues(algebra, rows, small, copies, slack, unit)
-    others = leave_one_out(algebra, small, copies)
+    small = [_divided(row, unit) for row in rows]
+    algebra, key = _algebra(small, copies, slack // unit)
+    # Residues are modulo the step of the key, which is in every set; by itself it needs another
+    # modulus.
+    places = [place for place in range(len(rows)) if place != key]
+    others, counts = [small[place] for place in places], [copies[place] for place in places]
+    held = dict(zip(places, leave_one_out(algebra, others, counts), strict=True))
+    if key is not None and copies[key] > 1:
+        held[key] = sum_of_all(algebra, others, counts)
     return [
-        _fitting_in(algebra, held, row, slack, unit) for row, held in zip(rows, others, strict=True)
+        _fitting_in(algebra, held[place], row, slack, unit)
+        if place in held
+        else _of_one_row(place, rows, copies, slack)
+        for place, row in enumerate(rows)
     ]
 
 
-def _by_residues(
-    algebra: Residues,
-    rows: Sequence[OffsetSet],
-    small: Sequence[OffsetSet],
-    copies: Sequence[int],
-    slack: int,
-    unit: int,
-) -> list[SumSet]:
-    """Leave-one-out sums modulo the smallest step; that row itself needs another modulus."""
-    key = next(place for place, row in enumerate(small) if row.pure and row.step == algebra.modulus)
-    places = [place for place in range(len(rows)) if place != key]
-    others = [small[place] for place in places]
-    counts = [copies[place] for place in places]
-    found: list[SumSet] = [SumSet([]) for _ in rows]
-    if copies[key] > 1:
-        held = sum_of_all(algebra, others, counts)
-        found[key] = _fitting_in(algebra, held, rows[key], slack, unit)
-    else:
-        found[key] = _of_one_row(rows[key], [rows[place] for place in places], counts, slack)
-    for place, held in zip(places, leave_one_out(algebra, others, counts), strict=True):
-        found[place] = _fitting_in(algebra, held, rows[place], slack, unit)
-    return found
+def _algebra(
+    rows: Sequence[OffsetSet], copies: Sequence[int], slack: int
+) -> tuple[SumAlgebra, int | None]:
+    """The cheapest way to hold the sums of rows none of which is saturated.
 
-
-def _algebra(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> Any:
-    """The cheapest way to hold the sums of rows none of which is saturated."""
-    largest = [row.largest for row in rows]
-    if None not in largest:
-        tops = [top * times for top, times in zip(largest, copies, strict=True) if top is not None]
-        slack = min(slack, sum(tops))
-    steps = [row.step for row in rows if row.pure]
+    Beside it the row whose step is the modulus, if sums are held by their residues.
+    """
+    tops = [row.largest for row in rows]
+    if None not in tops:
+        slack = min(slack, sum((top or 0) * times for top, times in zip(tops, copies, strict=True)))
     if slack < SMALL_WINDOW:
-        return Window(slack + 1)
-    if _combinations(rows, copies, slack) <= FEW:
-        return ListedSums(slack)
-    smallest = min(steps, default=RESIDUE_LIMIT + 1)
-    if smallest <= RESIDUE_LIMIT and smallest * RESIDUE_GAIN <= slack:
-        return Residues(smallest, slack)
-    if slack < LARGE_WINDOW:
-        return Window(slack + 1)
-    return Residues(smallest, slack) if smallest <= RESIDUE_LIMIT else ListedSums(slack)
-
-
-def _combinations(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) -> int:
-    """How many sums there are at most, counted until they are more than few."""
-    count = 1
-    for row, times in zip(rows, copies, strict=True):
-        members = row.bits.bit_count() + (slack // row.step + 1 if row.step else 0)
-        for _ in range(times):
-            count *= members
-            if count > FEW:
-                return count
-    return count
+        return Window(slack + 1), None
+    # How many sums there are at most, as a logarithm.
+    members = [row.bits.bit_count() + (slack // row.step + 1 if row.step else 0) for row in rows]
+    many = sum(times * math.log(count) for count, times in zip(members, copies, strict=True))
+    if math.exp(min(many, 99)) <= FEW:
+        return ListedSums(slack), None
+    pure = [(row.step, place) for place, row in enumerate(rows) if row.pure]
+    smallest, key = min(pure, default=(RESIDUE_LIMIT + 1, 0))
+    by_residues = smallest <= RESIDUE_LIMIT
+    if slack < LARGE_WINDOW and not (by_residues and smallest * RESIDUE_GAIN <= slack):
+        return Window(slack + 1), None
+    return (Residues(smallest, slack), key) if by_residues else (ListedSums(slack), None)
 
 
 def _unit(rows: Sequence[OffsetSet]) -> int:
@@ -245,6 +323,8 @@ def _unit(rows: Sequence[OffsetSet]) -> int:
 
 
 def _divided(row: OffsetSet, unit: int) -> OffsetSet:
+    if unit == 1:
+        return row
     bits = int(f"{row.bits:b}"[::-1][::unit][::-1], 2)
     last = None if row.last is None else row.last // unit
     return replace(row, bits=bits, size=-(-row.size // unit), step=row.step // unit, last=last)
@@ -350,36 +430,34 @@ def solve_rows(whole: RowProblem) -> FeasibleRows:
     evaluator = Evaluator(problem)
     shapes = row_shapes(problem)
     sums = admissible_sums(problem, shapes, evaluator, copies)
-    slack = None
+    sets, slack = sums.sets, None
     if problem.height == 0:
         feasible: list[SumSet] = []
-        _check_empty(problem)
+        if problem.total_lower > 0:
+            raise InconsistentRelease(
+                f"every row of {problem.facts.conditional.notation} is said to hold nobody, but "
+                f"{problem.facts.total.notation}"
+            )
     elif problem.total_upper is None:
-        feasible = _without_total(problem, sums.sets, copies)
+        # Only a lower limit of N, or none: a row must make up what the others cannot.
+        tops = [None if row.largest is None else row.start + row.largest for row in sets]
+        least = _least_beside_others(tops, copies, problem.total_lower)
+        feasible = [_members_from(row, low) for row, low in zip(sets, least, strict=True)]
     else:
-        needed = sum(one.start * times for one, times in zip(sums.sets, copies, strict=True))
+        needed = sum(one.start * times for one, times in zip(sets, copies, strict=True))
         slack = problem.total_upper - needed
         if slack < 0:
             raise InconsistentRelease(
                 f"N={problem.total_upper} is smaller than the rows of "
                 f"{problem.facts.conditional.notation} need: at least {needed}"
             )
-        feasible = _with_total(problem, sums.sets, copies, slack)
-    return FeasibleRows(problem, shapes, evaluator, sums, feasible, kind, copies, slack)
-
-
-def _with_total(
-    problem: RowProblem, sets: Sequence[OffsetSet], copies: Sequence[int], slack: int
-) -> list[SumSet]:
-    rows, counts = list(sets), list(copies)
-    give = (problem.total_upper or 0) - problem.total_lower
-    if give:
-        rows.append(range_row(give))
-        counts.append(1)
-    feasible = feasible_sums(rows, counts, slack)[: len(sets)]
+        give = problem.total_upper - problem.total_lower
+        short = [range_row(give)] if give else []
+        feasible = feasible_sums([*sets, *short], [*copies, *(1 for _ in short)], slack)
+        feasible = feasible[: len(sets)]
     if not all(feasible):
         raise unreachable(problem)
-    return feasible
+    return FeasibleRows(problem, shapes, evaluator, sums, feasible, kind, copies, slack)
 
 
 def range_row(give: int) -> OffsetSet:
@@ -387,19 +465,7 @@ def range_row(give: int) -> OffsetSet:
     return OffsetSet(0, 0, 0, 1, give)
 
 
-def _without_total(
-    problem: RowProblem, sets: Sequence[OffsetSet], copies: Sequence[int]
-) -> list[SumSet]:
-    """Only a lower limit of N, or none: a row must make up what the others cannot."""
-    tops = [None if row.largest is None else row.start + row.largest for row in sets]
-    least = _least_beside_others(tops, copies, problem.total_lower)
-    sums = [_members_from(row, low) for row, low in zip(sets, least, strict=True)]
-    if not all(sums):
-        raise unreachable(problem)
-    return [SumSet(members) for members in sums]
-
-
-def _members_from(row: OffsetSet, least: int) -> list[Progression]:
+def _members_from(row: OffsetSet, least: int) -> SumSet:
     sums: list[Progression] = []
     for first, length in row.runs:
         begin, end = max(row.start + first, least), row.start + first + length - 1
@@ -409,16 +475,7 @@ def _members_from(row: OffsetSet, least: int) -> list[Progression]:
     if offset is not None:
         last = None if row.largest is None else row.start + row.largest
         sums.append((row.start + offset, last, row.step))
-    return sums
-
-
-def _check_empty(problem: RowProblem) -> None:
-    """Every row holds nobody, so N must be 0."""
-    if problem.total_lower > 0:
-        raise InconsistentRelease(
-            f"every row of {problem.facts.conditional.notation} is said to hold nobody, but "
-            f"{problem.facts.total.notation}"
-        )
+    return SumSet(sums)
 
 
 def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]:
@@ -433,10 +490,9 @@ def _distinct_rows(problem: RowProblem) -> tuple[IntArray, list[int], list[int]]
     if not problem.bare:
         columns += [problem.cell_lower, problem.cell_upper]
         columns += [problem.row_lower[:, None], problem.row_upper[:, None]]
-    packed = any(column.dtype == object for column in columns)
-    table = np.hstack([c.astype(object if packed else np.int64) for c in columns])
-    keys: list[object] = [tuple(line) for line in table.tolist()] if packed else []
-    keys = keys or [line.tobytes() for line in table]
+    table = np.hstack(columns)
+    packed = table.dtype != object
+    keys: list[object] = [line.tobytes() if packed else tuple(line) for line in table]
     for row in listed:
         keys[row] = row, keys[row]  # rows with value lists are not compared
     firsts: dict[object, int] = {}

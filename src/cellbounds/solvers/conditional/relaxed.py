@@ -24,7 +24,7 @@ from cellbounds.model.rates.row_problem import RealRow, real_row, row_shapes
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution
 from cellbounds.results.values import UNBOUNDED
-from cellbounds.runtime.arrays import IntArray, narrowest
+from cellbounds.runtime.arrays import narrowest
 from cellbounds.solvers.conditional.parts import part_bounds
 
 
@@ -70,14 +70,17 @@ class LinearConditionalSolution(RelaxedSolution):
             scale = int(problem.scale[place])
             for column in range(width):
                 if bare:
-                    least = Fraction(int(shapes.tight_low[place, column]), scale)
-                    most = Fraction(int(shapes.tight_high[place, column]), scale)
-                    ends = least * low, _times(most, high)
+                    least, most = (
+                        Fraction(int(share[place, column]), scale) for share in shapes.tight[:2]
+                    )
+                    endless = high is None and most > 0
+                    ends = least * low, UNBOUNDED if endless else most * (high or 0)
                 else:
                     ends = _cell_range(row, column, low, high)
                 lower[target, column], upper[target, column] = ends
         if layout.about is About.PARTS:
-            lower, upper = map(_fractions, part_bounds(layout, lower, upper))
+            exact = np.frompyfunc(lambda end: end if end is UNBOUNDED else Fraction(end), 1, 1)
+            lower, upper = map(exact, part_bounds(layout, lower, upper))
         return self.places.picked(layout.shaped(lower)), self.places.picked(layout.shaped(upper))
 
     def _sum_ranges(self) -> list[tuple[RealRow, Fraction, Fraction | None]]:
@@ -87,10 +90,11 @@ class LinearConditionalSolution(RelaxedSolution):
         ends: list[tuple[Fraction, Fraction | None]] = []
         for place, row in enumerate(rows):
             low, high = row.smallest_sum(), row.largest_sum()
+            # Open ends hold inside the range if they hold anywhere.
             if (
                 low is None
                 or (high is not None and low > high)
-                or not row.allows(_middle(low, high))
+                or not row.allows(low + 1 if high is None else (low + high) / 2)
             ):
                 raise InconsistentRelease(
                     f"the row {problem.name(place)} of {problem.facts.conditional.notation}: its "
@@ -139,23 +143,6 @@ class LinearConditionalSolution(RelaxedSolution):
                 f"{problem.facts.total.notation}: the rows of "
                 f"{problem.facts.conditional.notation} add to {need} {bound}"
             )
-
-
-def _fractions(values: IntArray) -> IntArray:
-    exact = np.empty(values.size, dtype=object)
-    exact[:] = [v if v is UNBOUNDED else Fraction(v) for v in values.flat]
-    return exact
-
-
-def _middle(low: Fraction, high: Fraction | None) -> Fraction:
-    """A point inside the range, where open ends hold if they hold anywhere."""
-    return low + 1 if high is None else (low + high) / 2
-
-
-def _times(share: Fraction, total: Fraction | None) -> Any:
-    if total is None:
-        return UNBOUNDED if share > 0 else Fraction(0)
-    return share * total
 
 
 def _cell_range(

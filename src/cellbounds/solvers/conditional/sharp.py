@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -9,14 +10,15 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError
 from cellbounds.model.constraints import System, compile_release
-from cellbounds.model.rates.layout import About, make_layout, refusal_of
-from cellbounds.model.structure import ConditionalFacts, Facts
-from cellbounds.results.evidence import checked
+from cellbounds.model.rates.layout import About, Layout, make_layout, refusal_of
+from cellbounds.model.structure import Facts
+from cellbounds.results.cell_index import CellIndex
+from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.runtime.arrays import IntArray, narrowest
 from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_with
-from cellbounds.solvers.conditional.feasible import solve_rows
+from cellbounds.solvers.conditional.feasible import FeasibleRows, solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts, part_bounds
 from cellbounds.statements import Release
 
@@ -37,27 +39,32 @@ class SharpConditional:
     def solve(self, facts: Facts, query: Query) -> ConditionalSolution:
         """Find the feasible row sums; the rest follows when asked for."""
         assert facts.conditional is not None
-        return ConditionalSolution(facts.release, facts.conditional, query)
+        layout = make_layout(facts.conditional, query.over)
+        rows = solve_rows(layout.problem)
+        parts = None if layout.parts is None else PartCounts(layout.parts)
+        kind = dict(zip(layout.problem.rows.tolist(), rows.kind.tolist(), strict=True))
+        places = query.places(facts.release.domain)
+        return ConditionalSolution(
+            facts.release, layout, places, rows, CellCounts(rows), parts, kind
+        )
 
 
+@dataclass(eq=False)
 class ConditionalSolution(Solution):
     """Answers from the feasible row sums of one conditional."""
 
     method = SharpConditional.name
+    evidence = Evidence.EXACT
     _proof = "feasible row sums"
 
-    def __init__(self, release: Release, facts: ConditionalFacts, query: Query) -> None:
-        self._release = release
-        self._layout = make_layout(facts, query.over)
-        self.places = query.places(release.domain)
-        self._rows = solve_rows(self._layout.problem)
-        self._counts = CellCounts(self._rows)
-        parts = self._layout.parts
-        self._part_counts = None if parts is None else PartCounts(parts)
-        # Rows of the statement that hold somebody, by their distinct row.
-        self._kind: dict[int, int] = dict(
-            zip(self._layout.problem.rows.tolist(), self._rows.kind.tolist(), strict=True)
-        )
+    _release: Release
+    _layout: Layout
+    places: CellIndex
+    _rows: FeasibleRows
+    _counts: CellCounts
+    _part_counts: PartCounts | None
+    _kind: dict[int, int]
+    """The distinct row of each row of the statement that holds somebody."""
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
