@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -17,6 +17,7 @@ from cellbounds import cli
 from cellbounds.disclosure.exploring import explore
 from cellbounds.disclosure.policies import ExactDisclosure, Policy, SmallCounts
 from listing import belongs, listed
+from strategies import few
 
 SHAPES = {(2, 2): 9, (3, 2): 8, (2, 2, 2): 6, (3, 2, 2): 4}
 """Shapes of tables, and how many people they hold at most."""
@@ -131,7 +132,7 @@ def broken_somewhere(case, view):
 
 
 @given(cases())
-@settings(max_examples=100)
+@few(3)
 def test_outcomes_and_risks_are_those_of_all_tables(case):
     table = case.table
     found = explore(
@@ -166,7 +167,7 @@ def test_outcomes_and_risks_are_those_of_all_tables(case):
 
 
 @given(cases())
-@settings(max_examples=100)
+@few(3)
 def test_a_safe_published_table_makes_the_whole_one_safe(case):
     """The note in `carrying`, for every policy that it is claimed of."""
     if not case.policy.carries_over():

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -14,14 +14,10 @@ from cellbounds.reductions.decomposition import Decomposition
 from cellbounds.solvers.solve import SOLVERS, UNNAMED
 from listing import belongs, listed, sums
 from mixtures import Case
-from strategies import LARGEST, conditionals, domains, priors, tables, totals
+from strategies import LARGEST, conditionals, domains, few, priors, tables, totals
 
 ROWS = "rows of one conditional"
 ONE_CONDITIONAL = {ROWS, "linear relaxation of one conditional"}
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 @st.composite

@@ -7,12 +7,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import cellbounds as cb
 from cellbounds import cli
 from cellbounds.solvers import blame
 from mixtures import cases
+from strategies import few
 
 TWO = ["0", "1"]
 DOMAIN = cb.Domain(dict.fromkeys("abcd", TWO))
@@ -151,7 +152,7 @@ def test_one_statement_keeps_its_own_message():
     assert "together" not in message
 
 
-@settings(max_examples=max(20, settings.default.max_examples // 3))
+@few(3)
 @given(cases())
 def test_what_is_named_contradicts_and_nothing_can_be_left_out(case):
     release = case.release

@@ -6,20 +6,17 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import cellbounds as cb
 from blaming import statements_of
 from cellbounds.solvers import blame as blaming
 from listing import listed
 from mixtures import cases, margin_cases
+from strategies import few
 
 TWO = ["0", "1"]
 SMALL = [((3,), 7), ((2, 2), 8), ((2, 3), 6), ((2, 2, 2), 5)]
-
-
-def few(share):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def bound(release, statements, over, labels, side):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -34,12 +34,9 @@ from cellbounds.solvers.general.strategy import passes, settle_all
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 from listing import listed
 from mixtures import cases
+from strategies import few
 
 TWO, THREE = ["0", "1"], ["0", "1", "2"]
-
-
-def few(share):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def problem(rows, lower, upper, lists=()):
