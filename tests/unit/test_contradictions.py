@@ -11,7 +11,9 @@ from hypothesis import assume, given
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.solvers import blame
+from cellbounds.results.solution import Query
+from cellbounds.solvers.blame import BlameLimits, contradiction
+from cellbounds.solvers.solve import solve
 from mixtures import cases
 from strategies import few
 
@@ -130,19 +132,18 @@ def test_more_than_twelve_statements():
     )
 
 
-def test_when_trials_run_out_the_set_is_only_irreducible(monkeypatch):
+def test_when_trials_run_out_the_set_is_only_irreducible():
     tried = []
-    original = blame._Trials.impossible
 
-    def impossible(self, statements):
-        tried.append(len(statements))
-        return original(self, statements)
+    def solved(release, over):
+        tried.append(len(release.statements))
+        return solve(release, Query("sharp", over))
 
-    monkeypatch.setattr(blame, "MOST_TRIALS", 4)
-    monkeypatch.setattr(blame._Trials, "impossible", impossible)
     extra = [cb.Known(["d"], upper=9), cb.Known(["a", "d"], upper=9)]
-    message = said(*extra, *TRIANGLE)
-    assert len(tried) == 2 * 5  # each statement once, for bounds and for values
+    release = cb.Release(DOMAIN, [*extra, *TRIANGLE])
+    problem, limits = cb.InconsistentRelease("no table"), BlameLimits(trials=4)
+    message = str(contradiction(solved, release, problem, limits=limits))
+    assert len(tried) == 5  # each statement once
     assert message.endswith("though without one of them the others can")
     assert all(one.notation in message for one in TRIANGLE)
 
