@@ -25,6 +25,10 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# Hundreds of commands are started: without bytecode on disk each compiles the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 _NEEDED = os.environ.get("CELLBOUNDS_NEEDS", "").split()
 
 
