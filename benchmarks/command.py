@@ -24,15 +24,17 @@ PLOTS = "benchmarks"
 INTERRUPTED = 130
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None, sections: Sequence[running.Section] = SECTIONS
+) -> int:
     """Run the benchmarks from the command line; returns the exit code."""
-    options = parsed(arguments)
+    options = parsed(arguments, [section.name for section in sections])
     make = quick_profile if options.quick else full_profile
     profile = make(options.data, options.seed)
     beside = options.output / PLOTS
     figures = options.figures or BUILD / profile.name
     results = Results(figures, earlier=None if options.quick else beside)
-    chosen = [section for section in SECTIONS if section.name in options.only]
+    chosen = [section for section in sections if section.name in options.only]
     if options.skip_hour:
         chosen = [section for section in chosen if section.name != HOUR]
     whole = True
@@ -48,14 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Imported here, so that what is measured is not charged for plotting.
     from benchmarks.report.document import write_report
 
-    path = write_report(profile, results, SECTIONS, options.output, PLOTS)
+    path = write_report(profile, results, sections, options.output, PLOTS)
     print(path)
     return 0 if whole else 1
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    names = [section.name for section in SECTIONS]
+def parsed(arguments: Sequence[str] | None, names: list[str]) -> argparse.Namespace:
+    """Read the command line; sections have these names."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, epilog=f"Sections: {', '.join(names)}."
     )

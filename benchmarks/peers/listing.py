@@ -77,7 +77,7 @@ def zsolve(program: Program, limit: float) -> Listed:
     return Listed(took, len(tables), cells.min(axis=0), cells.max(axis=0))
 
 
-def latte_count(program: Program, limit: float) -> Listed:
+def latte_count(program: Program, limit: float, names: tuple[str, ...] = LATTE) -> Listed:
     """Count all tables by LattE.
 
     Raises
@@ -85,7 +85,7 @@ def latte_count(program: Program, limit: float) -> Listed:
     NotThere
         If LattE is not installed, or another program has the name of its count.
     """
-    path = program_of(LATTE)
+    path = program_of(names)
     if path is None:
         raise NotThere("LattE is not installed")
     with tempfile.TemporaryDirectory() as name:

@@ -15,9 +15,18 @@ LARGEST = 9
 """Records at most: few enough for listing every table."""
 
 
+LONG = settings.default.max_examples > 1000
+"""Whether this is the long profile."""
+
+
+def few(share: int, least: int = 12) -> settings:
+    """A share of the profile's examples, for what is slow."""
+    return settings(max_examples=max(least, settings.default.max_examples // share))
+
+
 def examples(few: int, many: int) -> settings:
     """So many examples of a slow property in every run, and more in the long profile."""
-    return settings(max_examples=many if settings.default.max_examples > 1000 else few)
+    return settings(max_examples=many if LONG else few)
 
 
 @st.composite

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Known, Linear, Margin, Release, Table, Total, publish
@@ -21,17 +21,12 @@ from cellbounds.inference.combined_sets import combine, summed_sets
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform, Weights
 from listing import listed
 from mixtures import cases, margin_cases
-from strategies import LARGEST, releases
+from strategies import LARGEST, few, releases
 
 needs_4ti2 = pytest.mark.skipif(markov_program() is None, reason="4ti2 is not installed")
 
 CLOSE = 5
 """Monte Carlo errors that a mean may be off."""
-
-
-def few(share: int) -> settings:
-    """A share of the profile's examples: each of them lists all tables and runs chains."""
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def logarithms(tables: np.ndarray, weights: Weights) -> np.ndarray:

@@ -7,13 +7,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.solvers.conditional import admissible, cells, feasible
 from cellbounds.statements.rounding import round_rows
-from strategies import decimal_text
+from strategies import decimal_text, few
 from threephase import PlainRow, three_phases
 
 
@@ -283,7 +283,7 @@ def test_spread_of_a_cell_within_a_row_sum(problem, n):
                 assert values.largest - values.smallest <= 2 * -((-eps * n) // 1)
 
 
-@settings(max_examples=max(20, settings.default.max_examples // 10))
+@few(10)
 @given(st.integers(0, 2**32))
 def test_cost_free_growth_keeps_the_answer_exact(seed):
     """The same rates with a much larger N: extremes and sums against the closed forms."""
@@ -302,7 +302,7 @@ def test_cost_free_growth_keeps_the_answer_exact(seed):
     assert all(isinstance(rate, Fraction) for rate in conditional.rates.flat)
 
 
-@settings(max_examples=max(30, settings.default.max_examples // 4))
+@few(4, least=20)
 @given(row_problems())
 def test_three_phases_in_small_steps(problem):
     """Everything that is done in pieces for large tables, in pieces of a few sums."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import holds
 from cellbounds.model.constraints import compile_release, violations
 from mixtures import cases
+from strategies import few
 
 
 def others(draw, case):
@@ -27,7 +28,7 @@ def others(draw, case):
         yield np.array(flat).reshape(case.counts.shape)
 
 
-@settings(max_examples=max(30, settings.default.max_examples // 5))
+@few(5, least=20)
 @given(st.data())
 def test_a_table_breaks_the_same_statements(data):
     case = data.draw(cases())

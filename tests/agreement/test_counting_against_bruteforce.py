@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, currently_in_test_context, given, note, settings
+from hypothesis import assume, currently_in_test_context, given, note
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from listing import listed
 from margin_tables import tables_with_margins
 from mixtures import cases, margin_cases
-from strategies import LARGEST, releases
+from strategies import LARGEST, few, releases
 from weighing import (
     Law,
     Weighing,
@@ -34,10 +34,6 @@ MANY = 1000
 """Tables that are listed more than once."""
 
 NUMBERS = [Fraction(text) for text in ("1/7", "1/3", "1/2", "1", "3/2", "2", "5", "12", "193")]
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def flat(table: cb.Table) -> tuple[int, ...]:

@@ -10,12 +10,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import holds
 from cellbounds import Conditional, Domain, Known, Linear, Margin, Release, Total
+from strategies import few
 
 ONE = Domain({"a": ["x"]})
 PAIR = Domain({"a": ["x"], "b": ["x", "y"]})
@@ -264,7 +265,7 @@ def asked(draw):
 
 @pytest.mark.parametrize("kind", CASES)
 @given(asked())
-@settings(max_examples=max(12, settings.default.max_examples // 10))
+@few(10)
 def test_right_or_refused(kind, asked):
     size, door = asked
     domain, statements, ends = CASES[kind](size)
@@ -285,7 +286,7 @@ def test_small_numbers_are_answered(kind):
 
 @pytest.mark.parametrize("kind", CONTRADICTIONS)
 @given(sizes())
-@settings(max_examples=12)
+@few(100)
 def test_contradictions_are_seen_or_refused(kind, size):
     release = Release(*CONTRADICTIONS[kind](size))
     with pytest.raises((cb.InconsistentRelease, *REFUSALS)):
@@ -294,7 +295,7 @@ def test_contradictions_are_seen_or_refused(kind, size):
 
 
 @given(sizes(), sizes(), st.sampled_from(["[a]", "[a,b]~5", "[b|a]", "[b|a]@2", "[a]<5"]))
-@settings(max_examples=12)
+@few(100)
 def test_tables(one, other, said):
     table = cb.Table(SQUARE, [[one, other], [1, 0]])
     assert table.total == one + other + 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import cellbounds as cb
 from blaming import statements_of
 from bruteforce import consistent_tables
-from strategies import LARGEST, releases
+from strategies import LARGEST, few, releases
 
 
 def bound(release, statements, labels, side):
@@ -20,7 +20,7 @@ def bound(release, statements, labels, side):
     return answer[labels][side]
 
 
-@settings(max_examples=max(40, settings.default.max_examples // 5))
+@few(5, least=20)
 @given(releases())
 def test_blame(release):
     assume(any(True for _ in consistent_tables(release, LARGEST)))

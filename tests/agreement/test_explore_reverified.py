@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -17,6 +16,7 @@ from cellbounds import cli
 from cellbounds.disclosure.exploring import explore
 from cellbounds.disclosure.policies import ExactDisclosure, Policy, SmallCounts
 from listing import belongs, listed
+from strategies import LONG, few
 
 SHAPES = {(2, 2): 9, (3, 2): 8, (2, 2, 2): 6, (3, 2, 2): 4}
 """Shapes of tables, and how many people they hold at most."""
@@ -131,7 +131,7 @@ def broken_somewhere(case, view):
 
 
 @given(cases())
-@settings(max_examples=100)
+@few(3)
 def test_outcomes_and_risks_are_those_of_all_tables(case):
     table = case.table
     found = explore(
@@ -166,7 +166,7 @@ def test_outcomes_and_risks_are_those_of_all_tables(case):
 
 
 @given(cases())
-@settings(max_examples=100)
+@few(3)
 def test_a_safe_published_table_makes_the_whole_one_safe(case):
     """The note in `carrying`, for every policy that it is claimed of."""
     if not case.policy.carries_over():
@@ -233,8 +233,7 @@ def test_the_best_safe_release_of_a_larger_table_passes_an_audit(name, tmp_path)
     if not source.exists():
         # These tables are not ours to ship; the papers' own are tested above, everywhere.
         pytest.skip(f"the table {name} is not at hand")
-    every = name != "cps8" or os.environ.get("HYPOTHESIS_PROFILE") == "long"
-    digits = range(1, 5) if every else [2]  # 512 designs of cps8 take a while
+    digits = range(1, 5) if LONG or name != "cps8" else [2]  # 512 designs of cps8 take a while
     found = explore(cb.read_table(source), response=LARGER[name], digits=digits)
     found.best_release().write(file)
     over = ",".join(found.best.design.names)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -17,13 +17,10 @@ from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
 from listing import listed
 from mixtures import Case, cases, margin_cases
+from strategies import few
 
 MANY = 1500
 """Tables up to which sums of fractions are made one by one."""
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def fibre_of(release):

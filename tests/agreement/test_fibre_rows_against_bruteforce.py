@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from cellbounds import Conditional, Domain, Known, Release, Total
@@ -18,8 +18,6 @@ from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from cellbounds.model.structure import gather
 from listing import listed, most_records
 from strategies import LARGEST, releases
-
-QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 EFFORT = 1e9
 
@@ -53,7 +51,6 @@ def in_order(release: Release, table: tuple[int, ...]) -> list:
     return [[int(row.sum()), row.sum(axis=1).tolist(), row.tolist()] for row in cells]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=QUIET)
 @given(releases())
 def test_counts_and_lists_every_table_once_in_order(release):
     tables = all_tables(release)
@@ -93,7 +90,6 @@ def beliefs(draw, domain: Domain):
     return GammaPoisson(shape, scale)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=QUIET)
 @given(st.data())
 def test_weighs_as_the_sum_over_all_tables(data):
     release = data.draw(releases())

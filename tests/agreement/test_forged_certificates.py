@@ -8,11 +8,12 @@ where that helps him.
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -21,7 +22,7 @@ from cellbounds.certificates.verifying.space import Space
 from cellbounds.certificates.verifying.statements import read_statement
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
-from strategies import releases
+from strategies import LONG, few, releases
 
 SIDES = ("lower", "upper")
 TOLD = {"kind": "method", "text": "sworn"}
@@ -230,22 +231,19 @@ def check(release, over, largest, data, forged):
             assert not settled(wrong), wrong
 
 
-SHARE = max(25, settings.default.max_examples // 4)
-
-
-@settings(max_examples=SHARE)
+@few(4)
 @given(cases(spoil=False), st.data())
 def test_mixtures(case, data):
     check(case.release, case.over, case.largest, data, 6)
 
 
-@settings(max_examples=SHARE)
+@few(4)
 @given(margin_cases(), st.data())
 def test_margins(case, data):
     check(case.release, case.over, case.largest, data, 6)
 
 
-@settings(max_examples=SHARE)
+@few(4)
 @given(releases(), st.data())
 def test_rates(release, data):
     total = release.total.upper
@@ -264,7 +262,7 @@ SPLIT = Case(
 """Fewer sums are tried than the one row has people, and nothing limits the parts of its column."""
 
 
-@settings(max_examples=SHARE)
+@few(4)
 @given(
     cases(kinds=("rates", "rates", "loose", "prior"), spoil=False),
     st.sampled_from([2, 4, 8, 16, 32]),
@@ -296,15 +294,16 @@ def test_every_bound_of_published_rates_that_is_one_off(digits):
     release = cb.publish(cb.datasets.read("delinquent"), f"[education|county]@{digits}")
     made = json.loads(json.dumps(cb.bounds(release).certificate()))
     assert settled(made)
-    for place in range(16):
-        for side in SIDES:
-            for step in (-1, 1):
-                for along, sworn in ((False, False), (True, False), (True, True)):
-                    wrong = copy.deepcopy(made)
-                    bound = wrong["cells"][place][side]
-                    bound["proven"] += step
-                    if along:
-                        bound |= {"attained": bound["proven"], "witness": None}
-                    if sworn:
-                        bound["proof"] = TOLD
-                    assert not settled(wrong)
+    ways = list(itertools.product((-1, 1), ((False, False), (True, False), (True, True))))
+    for place, side in itertools.product(range(16), SIDES):
+        # Each bound in one of the ways, the next bound in the next; in the long profile in all.
+        turn = (2 * place + SIDES.index(side) + digits) % len(ways)
+        for step, (along, sworn) in ways if LONG else ways[turn : turn + 1]:
+            wrong = copy.deepcopy(made)
+            bound = wrong["cells"][place][side]
+            bound["proven"] += step
+            if along:
+                bound |= {"attained": bound["proven"], "witness": None}
+            if sworn:
+                bound["proof"] = TOLD
+            assert not settled(wrong)

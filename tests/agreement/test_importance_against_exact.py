@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import cellbounds as cb
 from cellbounds.inference.importance.importance_sampling import (
@@ -18,16 +18,12 @@ from cellbounds.model.constraints import compile_release
 from cellbounds.model.priors import GammaPoisson, Multinomial, Poisson, Uniform
 from listing import listed
 from mixtures import cases, margin_cases
-from strategies import LARGEST
+from strategies import LARGEST, few
 from strategies import releases as conditional_releases
 
 DRAWS = 400
 ERRORS = 6
 """Standard errors that an estimate may be off, over hundreds of cases."""
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def check(release, largest: int, belief) -> None:

@@ -8,17 +8,14 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.runtime import isolation
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
+from strategies import few
 
 
 def answers(release, over, **options):

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -14,6 +14,7 @@ import cellbounds as cb
 from bruteforce import count_fits, looked_up
 from listing import belongs, listed, sums, weights_of
 from mixtures import MARGIN_SHAPES, Case, cases, margin_of, tables
+from strategies import few
 
 FAR = 60
 """Beyond every count that an entry of a small margin can stand for."""
@@ -123,10 +124,6 @@ class Rows:
         """Status and value of the smallest ``goal @ x``."""
         limits = {"A_ub": np.array(self.a), "b_ub": np.array(self.b)} if self.a else {}
         return linprog(goal, method="highs", **limits)
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def check(case):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import cellbounds as cb
 from cellbounds.model.structure import gather
@@ -13,10 +13,7 @@ from cellbounds.results.solution import Query
 from cellbounds.solvers.solve import SOLVERS, solve
 from listing import listed, sums
 from mixtures import Case, cases, margin_cases
-
-
-def few(share: int):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
+from strategies import few
 
 
 def described(case) -> str:

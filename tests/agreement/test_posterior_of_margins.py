@@ -17,7 +17,8 @@ from cellbounds.model.priors import belief_of
 from cellbounds.results.cell_index import CellIndex
 from cellbounds.runtime.budget import UNLIMITED
 from listing import listed
-from test_counting_against_bruteforce import ROUNDING, few, fixes_total, near, weighed_releases
+from strategies import few
+from test_counting_against_bruteforce import ROUNDING, fixes_total, near, weighed_releases
 from weighing import multinomial, uniform, weigh
 
 FEW_TABLES = 3000

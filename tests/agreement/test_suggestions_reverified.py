@@ -6,17 +6,17 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import compositions, holds, summed
 from cellbounds.disclosure.suggesting import suggest
+from strategies import few
 
 SMALL, VALUES = 3, 2
 """The rule of the default policy: a count up to 3 keeps 2 attainable counts."""
 
-FEWER = max(20, settings.default.max_examples // 10)
 
 SHAPES = ((2, 2), (1, 3), (3, 1), (2, 3), (3, 2), (2, 2, 2))
 
@@ -99,7 +99,7 @@ def named(release):
     return tuple(behind[name] for name in release.domain.names if name in behind)
 
 
-@settings(max_examples=FEWER)
+@few(10)
 @given(published())
 def test_suggestions_are_safe_in_the_list_of_all_tables(case):
     table, release = case
@@ -118,7 +118,7 @@ def test_suggestions_are_safe_in_the_list_of_all_tables(case):
             assert disclosed(other, consistent, names, table.counts) == []
 
 
-@settings(max_examples=FEWER)
+@few(10)
 @given(published(), st.booleans())
 def test_suggestions_are_judged_safe_again(case, independent):
     table, release = case

@@ -36,21 +36,39 @@ def browser():
         running.close()
 
 
+@pytest.fixture(scope="session")
+def tabs(browser):
+    """A tab with scripts and one without: opening one costs more than what is shown in it."""
+    opened = {}
+
+    def tab(scripts):
+        if scripts not in opened:
+            opened[scripts] = browser.new_context(java_script_enabled=scripts).new_page()
+        return opened[scripts]
+
+    return tab
+
+
 @pytest.fixture
-def visit(browser, pages):
+def visit(tabs, pages):
     """Open a page by its name; at the end, nothing may have gone wrong or left the file."""
-    contexts, troubles = [], []
+    listening, troubles = [], []
+
+    def listens(page, event, heard):
+        page.on(event, heard)
+        listening.append((page, event, heard))
 
     def opens(name, viewport=DESKTOP, scheme="light", scripts=True):
-        context = browser.new_context(
-            viewport=viewport, color_scheme=scheme, java_script_enabled=scripts
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = tabs(scripts)
         address = pages[name].as_uri()
-        page.on("console", lambda said: troubles.append(said.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on(
+        leave()
+        page.set_viewport_size(viewport)
+        page.emulate_media(media="null", color_scheme=scheme)
+        page.mouse.move(0, 0)
+        listens(page, "console", lambda said: troubles.append(said.text))
+        listens(page, "pageerror", lambda error: troubles.append(str(error)))
+        listens(
+            page,
             "request",
             lambda asked: (
                 troubles.append(asked.url) if asked.url.split("#")[0] != address else None
@@ -59,7 +77,13 @@ def visit(browser, pages):
         page.goto(address)
         return page
 
+    def leave():
+        for page, event, heard in listening:
+            page.remove_listener(event, heard)
+        for page in {page for page, *_ in listening}:
+            page.goto("about:blank")
+        listening.clear()
+
     yield opens
-    for context in contexts:
-        context.close()
+    leave()
     assert not troubles

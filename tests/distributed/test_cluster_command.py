@@ -9,7 +9,7 @@ import pytest
 import works
 
 import cellbounds as cb
-from cellbounds.runtime.workers import cluster as clusters
+from cellbounds.runtime.workers.cluster import cluster
 
 CHILDREN = cb.datasets.path("delinquent")
 EXPLORE = ("explore", CHILDREN, "--response", "education", "--format", "json")
@@ -45,12 +45,14 @@ def test_an_address_is_one(run, bad):
     assert "tcp://10.0.0.5:8786" in err
 
 
-def test_nobody_answers(run, monkeypatch):
+def test_nobody_answers():
     pytest.importorskip("distributed")
-    monkeypatch.setattr(clusters, "PATIENCE", 0.5)
-    code, out, err = run(*EXPLORE, "--scheduler", "tcp://127.0.0.1:9")
-    assert (code, out) == (2, "")
-    assert "no scheduler answers at tcp://127.0.0.1:9" in err
+    nobody = "tcp://127.0.0.1:9"
+    with (
+        pytest.raises(cb.InvalidInput, match=f"no scheduler answers at {nobody}"),
+        cluster(nobody, patience=0.5),
+    ):
+        pass
 
 
 def test_certificates_have_to_be_known(run):
@@ -76,9 +78,9 @@ def test_dask_may_be_missing(run, monkeypatch):
 @pytest.mark.parametrize(
     ("package", "said"), [("no-such-package", "has no"), ("pytest", "and this is")]
 )
-def test_workers_have_the_same_version(run, client, monkeypatch, package, said):
-    monkeypatch.setattr(clusters, "PACKAGE", package)
-    code, out, err = run(*EXPLORE, "--scheduler", client.scheduler.address)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert "install" in err
+def test_workers_have_the_same_version(client, package, said):
+    with (
+        pytest.raises(cb.InvalidInput, match=f"{said}.*install"),
+        cluster(client.scheduler.address, package=package),
+    ):
+        pass

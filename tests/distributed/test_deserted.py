@@ -11,8 +11,9 @@ import pytest
 import works
 
 from cellbounds.errors import InvalidInput, Unsettled
-from cellbounds.runtime.workers import Processes, shared, tasks
+from cellbounds.runtime.workers import Processes, shared
 from cellbounds.runtime.workers.cluster import cluster
+from cellbounds.runtime.workers.tasks import Pace
 
 
 @pytest.fixture
@@ -28,23 +29,19 @@ def deserted():
 
 # Dask leaves sockets to the collector, and somebody else may run a cluster here.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", r"ignore:\s*Port \d+ is already in use")
-def test_a_cluster_without_workers_is_not_awaited_forever(deserted, monkeypatch):
-    monkeypatch.setattr(tasks, "AWAKE", 0.05)
-    monkeypatch.setattr(tasks, "LOOK", 0.1)
-    monkeypatch.setattr(tasks, "DESERTED", 0.5)
+def test_a_cluster_without_workers_is_not_awaited_forever(deserted):
+    pace = Pace(awake=0.05, look=0.1, deserted=0.5)
     with cluster(deserted) as executor:
-        work = shared(executor, pow, [(2, 3), (3, 2)])
+        work = shared(executor, pow, [(2, 3), (3, 2)], pace=pace)
         with pytest.raises(Unsettled, match="no worker for"):
             next(work)
 
 
-def test_workers_that_are_slow_are_awaited(client, monkeypatch):
+def test_workers_that_are_slow_are_awaited(client):
     """However long a piece takes, if somebody is there."""
-    monkeypatch.setattr(tasks, "AWAKE", 0.05)
-    monkeypatch.setattr(tasks, "LOOK", 0.05)
-    monkeypatch.setattr(tasks, "DESERTED", 0.1)
+    pace = Pace(awake=0.05, look=0.05, deserted=0.1)
     executor = client.get_executor(pure=False)
-    assert list(shared(executor, works.slowly, [(7, 1.0)])) == [(0, 7)]
+    assert list(shared(executor, works.slowly, [(7, 1.0)], pace=pace)) == [(0, 7)]
 
 
 def test_ways_to_connect_that_are_not_installed():

@@ -16,6 +16,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.inference.importance import importance_sampling as importance
 from cellbounds.runtime.workers import Processes
 from cellbounds.synthetic import synthesize
+from strategies import LONG
 
 
 class Threads(ThreadPoolExecutor):
@@ -28,7 +29,7 @@ class Threads(ThreadPoolExecutor):
         return super().submit(*arguments, **options)
 
 
-@pytest.fixture(scope="module", params=["threads", "one", "four", "cluster"])
+@pytest.fixture(scope="module", params=["threads", *(["one"] if LONG else []), "four", "cluster"])
 def executor(request):
     if request.param == "cluster":
         yield request.getfixturevalue("client").get_executor()

@@ -15,6 +15,7 @@ import works
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled
 from cellbounds.inference.counting import TooManyTables
 from cellbounds.runtime.workers import Processes, Until, checked_executor, shared, tasks
+from cellbounds.runtime.workers.tasks import Pace
 
 
 def spawned(number):
@@ -80,8 +81,7 @@ def test_what_waits_is_taken_back(tmp_path, ending):
     assert len(list(tmp_path.iterdir())) <= 3
 
 
-def test_no_executor_holds_everything_at_once(monkeypatch):
-    monkeypatch.setattr(tasks, "IN_FLIGHT", 4)
+def test_no_executor_holds_everything_at_once():
     away, most = set(), []
 
     class Counting(ThreadPoolExecutor):
@@ -92,7 +92,8 @@ def test_no_executor_holds_everything_at_once(monkeypatch):
             return future
 
     with Counting(2) as executor:
-        found = list(shared(executor, works.slowly, [(value, 0.01) for value in range(20)]))
+        pieces = [(value, 0.01) for value in range(20)]
+        found = list(shared(executor, works.slowly, pieces, pace=Pace(in_flight=4)))
     assert [value for _, value in found] == list(range(20))
     assert max(most) <= 4
 

@@ -19,8 +19,7 @@ import cellbounds as cb
 from cellbounds.ledger import BrokenChain, Ledger, LedgerBusy, LedgerError
 from cellbounds.ledger.database import VERSION_TABLE, Store, migrate
 from cellbounds.ledger.locations import Place
-
-LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+from strategies import LONG
 
 TABLE = cb.Table(
     cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]}), [[1, 9], [20, 30]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,13 @@ from cellbounds.ledger.frontier import candidates_of
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.judgement import Budget, answered, blamed
 from cellbounds.ledger.serialization import plain_release
+from strategies import LONG
 
 STORIES = {
     "koch4": ["[center,status]", "[recovery|center,status]@1", "[center|status,recovery]@1"],
     "census3": ["[gender]", "[race]", "[race|gender,income]@2"],
 }
 
-LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 
 CPS8 = Path(__file__).parents[3] / "shared" / "data" / "cps8.csv"
 

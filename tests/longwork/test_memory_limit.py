@@ -196,11 +196,9 @@ def test_compiled_code_that_does_not_listen_is_ended():
     """A main thread that no signal reaches, and a child that must not be left behind."""
     code = HEAD + (
         "import signal, subprocess\n"
-        "from cellbounds.runtime import memory as limits\n"
-        "limits.PATIENCE = 0.2\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         "print(child.pid, flush=True)\n"
-        "with limited('400MiB'):\n"
+        "with limited('400MiB', patience=0.2):\n"
         "    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})\n"
         "    time.sleep(0.7)\n"
         "    held = np.ones(70_000_000)\n"

@@ -15,7 +15,7 @@ import cellbounds as cb
 from cellbounds.model import linear_programs
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.general import search, strategy
-from cellbounds.solvers.general.cp_sat import IntegerProgram
+from cellbounds.solvers.general.cp_sat import Efforts, IntegerProgram
 
 
 def skewed(seed, shape, mean=4.0):
@@ -159,16 +159,20 @@ def test_integer_programs_find_the_same_table_again():
     assert len(tables) == 1
 
 
-def test_what_no_steady_search_settles_is_settled_by_all_means(monkeypatch):
-    from cellbounds.solvers.general import cp_sat
-
-    truth = cb.bounds(RELEASES["mixture"])
-    monkeypatch.setattr(cp_sat, "STEADY", ((False, 1e-9), (True, 1e-9)))
-    monkeypatch.setattr(cp_sat, "A_MOMENT", 1e-9)
-    answer = cb.bounds(RELEASES["mixture"])
-    assert answer.evidence is cb.Evidence.EXACT
-    assert np.array_equal(answer.lower, truth.lower)
-    assert np.array_equal(answer.upper, truth.upper)
+def test_what_no_steady_search_settles_is_settled_by_all_means():
+    release = RELEASES["mixture"]
+    problem = search.Search(release, release.domain.names).small
+    none = Efforts(quick=1e-9, steady=((False, 1e-9), (True, 1e-9)))
+    plain, hurried = IntegerProgram(problem), IntegerProgram(problem, none)
+    assert hurried.any_table(None).cells is not None
+    for cell in range(len(problem.lower)):
+        for sign in (1, -1):
+            least, answer = (
+                program.minimize(np.array([cell]), np.array([sign]), None, None)
+                for program in (plain, hurried)
+            )
+            assert answer.final
+            assert answer.bound == least.bound
 
 
 def test_parts_begin_from_the_state_of_their_wave():

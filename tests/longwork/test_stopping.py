@@ -101,13 +101,13 @@ def test_progress_where_nobody_listens(monkeypatch):
 
 @posix
 @pytest.mark.parametrize("ending", ["another error", "swallowed"])
-def test_whatever_becomes_of_the_stop_the_limit_is_told(monkeypatch, ending):
+def test_whatever_becomes_of_the_stop_the_limit_is_told(ending):
     """Imports turn it into errors of their own; destructors and callbacks swallow it."""
-    monkeypatch.setattr(memory, "PATIENCE", 0.2)
-    watched = memory._Watch._resident
-    monkeypatch.setattr(memory._Watch, "_resident", lambda self: 0 * watched(self) + 2**30 + 1)
     heard = 0
-    with pytest.raises(cb.TooMuchWork, match="more than the 1 GiB"), memory.limited(2**30):
+    with (
+        pytest.raises(cb.TooMuchWork, match="more than the 1 GiB"),
+        memory.limited(2**30, patience=0.2, held=lambda: 2**30 + 1),
+    ):
         end = time.monotonic() + 30
         while time.monotonic() < end:
             try:

@@ -16,8 +16,10 @@ from reliability.fuzz.mutations import is_harmless
 from reliability.fuzz.running import Outcome
 from reliability.fuzz.vocabulary import command_names
 
+from strategies import LONG
+
 REPOSITORY = Path(__file__).parents[2]
-INPUTS = 150
+INPUTS = 1000 if LONG else 50
 
 
 def fuzz(*words: str) -> subprocess.CompletedProcess[str]:

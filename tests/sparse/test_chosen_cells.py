@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.certificates.verifying import verify_certificate
 from listing import listed, sums
 from mixtures import cases, margin_cases
-
-
-def few(share: int):
-    return settings(max_examples=max(15, settings.default.max_examples // share))
+from strategies import few
 
 
 @st.composite

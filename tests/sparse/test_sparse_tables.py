@@ -9,14 +9,12 @@ from itertools import product
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import cellbounds as cb
 from cellbounds.data.table import DENSE_LIMIT
 
 HUGE = 2**64 + 3
-
-few = settings(max_examples=max(80, settings.default.max_examples // 3))
 
 
 @st.composite
@@ -78,7 +76,6 @@ def the_same(sparse, dense):
     assert np.array_equal(sparse.structural, dense.structural)
 
 
-@few
 @given(both())
 def test_a_list_of_cells_is_the_table(tables):
     sparse, dense = tables
@@ -92,7 +89,6 @@ def test_a_list_of_cells_is_the_table(tables):
     the_same(sparse, dense)
 
 
-@few
 @given(both(), st.data())
 def test_margins_and_layouts(tables, data):
     sparse, dense = tables
@@ -112,7 +108,6 @@ def test_margins_and_layouts(tables, data):
     assert sparse._dense is None
 
 
-@few
 @given(both(), st.data())
 def test_merging_and_grouping(tables, data):
     sparse, dense = tables
@@ -125,7 +120,6 @@ def test_merging_and_grouping(tables, data):
     the_same(grown[0].margin(["more"]), grown[1].margin(["more"]))
 
 
-@few
 @given(both())
 def test_frames_and_pickles(tables):
     sparse, dense = tables
@@ -153,7 +147,6 @@ def test_pickles_of_sparse_tables_stay_sparse():
     assert pickle.loads(pickle.dumps(table))._dense is None
 
 
-@few
 @given(tables=both())
 def test_files_hold_the_same(tables, tmp_path_factory):
     sparse, dense = tables

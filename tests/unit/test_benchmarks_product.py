@@ -348,42 +348,39 @@ class Sections:
 
         return Section(name, title, lambda _: {key: task(key) for key in tasks})
 
+    def run_in(self, folder, *arguments):
+        places = ["--figures", str(folder / "figures"), "-o", str(folder)]
+        return command.main(["--quick", *places, *arguments], self.all)
+
 
 @pytest.fixture
 def sections(monkeypatch):
     made = Sections()
     monkeypatch.setattr(machine, "versions", lambda: {"cellbounds": "1"})
-    chosen = (made.of("start", "Starting", "a", "b"), made.of("microdata", "Records"))
-    monkeypatch.setattr(command, "SECTIONS", chosen)
+    made.all = [made.of("start", "Starting", "a", "b"), made.of("microdata", "Records")]
     return made
 
 
-def run_in(folder, *arguments):
-    return command.main(
-        ["--quick", "--figures", str(folder / "figures"), "-o", str(folder), *arguments]
-    )
-
-
 def test_what_was_measured_is_not_measured_again(tmp_path, sections, monkeypatch, plotting):
-    assert run_in(tmp_path) == 0
+    assert sections.run_in(tmp_path) == 0
     assert sections.measured == ["start/a", "start/b"]
-    assert run_in(tmp_path, "--resume") == 0
-    assert run_in(tmp_path, "--render") == 0
+    assert sections.run_in(tmp_path, "--resume") == 0
+    assert sections.run_in(tmp_path, "--render") == 0
     assert sections.measured == ["start/a", "start/b"]
     monkeypatch.setattr(machine, "versions", lambda: {"cellbounds": "2"})
-    assert run_in(tmp_path, "--resume") == 0
+    assert sections.run_in(tmp_path, "--resume") == 0
     assert sections.measured == ["start/a", "start/b"] * 2
-    assert run_in(tmp_path, "--resume", "--seed", "5") == 0
-    assert run_in(tmp_path) == 0
+    assert sections.run_in(tmp_path, "--resume", "--seed", "5") == 0
+    assert sections.run_in(tmp_path) == 0
     assert sections.measured == ["start/a", "start/b"] * 4
 
 
 def test_an_interrupted_run_goes_on(tmp_path, sections, capsys, plotting):
     sections.raised["b"] = KeyboardInterrupt()
-    assert run_in(tmp_path) == 130
+    assert sections.run_in(tmp_path) == 130
     assert "--resume" in capsys.readouterr().err
     sections.raised.clear()
-    assert run_in(tmp_path, "--resume") == 0
+    assert sections.run_in(tmp_path, "--resume") == 0
     assert sections.measured == ["start/a", "start/b"]
     assert list(Results(tmp_path / "figures").of("start")) == ["a", "b"]
 
@@ -400,44 +397,43 @@ def test_a_failure_is_reported_and_the_rest_goes_on(
     tmp_path, sections, plotting, problem, status, said
 ):
     sections.raised["a"] = problem
-    assert run_in(tmp_path) == status
+    assert sections.run_in(tmp_path) == status
     assert sections.measured == ["start/b"]
     text = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
     assert said in text
     assert ("Failed in this run" in text) is bool(status)
     sections.raised.clear()
-    assert run_in(tmp_path, "--resume") == 0
+    assert sections.run_in(tmp_path, "--resume") == 0
     assert sections.measured == ["start/b", "start/a"]
     assert list(Results(tmp_path / "figures").of("start")) == ["a", "b"]
     assert said not in (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
 
 
 def test_a_failure_takes_an_older_figure_away(tmp_path, sections, plotting):
-    assert run_in(tmp_path) == 0
+    assert sections.run_in(tmp_path) == 0
     sections.raised["a"] = RuntimeError("broken by now")
-    assert run_in(tmp_path) == 1
+    assert sections.run_in(tmp_path) == 1
     assert list(Results(tmp_path / "figures").of("start")) == ["b"]
 
 
-def test_a_section_without_tables_does_not_lose_the_others(tmp_path, sections, monkeypatch):
+def test_a_section_without_tables_does_not_lose_the_others(tmp_path, sections):
     def broken(profile):
         raise OSError("no data")
 
     first = Section("rates", "Rates", broken)
     results = Results(tmp_path)
-    chosen = [first, *command.SECTIONS]
+    chosen = [first, *sections.all]
     assert not running.run(quick_profile(NOWHERE), results, chosen)
     assert results.failed("rates") == {"the tables to measure": "OSError: no data"}
     assert sections.measured == ["start/a", "start/b"]
 
 
-def test_sections_are_chosen_by_name(tmp_path, sections, monkeypatch, capsys, plotting):
-    hour = sections.of(command.HOUR, "Long runs", "c")
-    monkeypatch.setattr(command, "SECTIONS", (*command.SECTIONS, hour))
-    assert run_in(tmp_path, "--only", "microdata, start", "--skip-hour") == 0
+def test_sections_are_chosen_by_name(tmp_path, sections, capsys, plotting):
+    sections.all.append(sections.of(command.HOUR, "Long runs", "c"))
+    assert sections.run_in(tmp_path, "--only", "microdata, start", "--skip-hour") == 0
     assert sections.measured == ["start/a", "start/b"]
     with pytest.raises(SystemExit) as left:
-        run_in(tmp_path, "--only", "star")
+        sections.run_in(tmp_path, "--only", "star")
     assert left.value.code == 2
     assert "'star' is no section" in capsys.readouterr().err
 
@@ -445,18 +441,17 @@ def test_sections_are_chosen_by_name(tmp_path, sections, monkeypatch, capsys, pl
 def test_long_runs_are_kept_beside_the_report_unless_they_fail(
     tmp_path, sections, monkeypatch, plotting
 ):
-    hour = sections.of(command.HOUR, "Long runs", "c")
-    monkeypatch.setattr(command, "SECTIONS", (*command.SECTIONS, hour))
+    sections.all.append(sections.of(command.HOUR, "Long runs", "c"))
     monkeypatch.setitem(document.WRITERS, command.HOUR, lambda *_: [])
     kept = tmp_path / "benchmarks" / "hour.json"
     whole = ["--figures", str(tmp_path / "figures"), "-o", str(tmp_path)]
-    assert run_in(tmp_path) == 0
+    assert sections.run_in(tmp_path) == 0
     assert not kept.exists()
-    assert command.main(whole) == 0
+    assert command.main(whole, sections.all) == 0
     before = kept.read_text(encoding="utf-8")
     assert list(json.loads(before)["records"]) == ["c"]
     sections.raised["c"] = RuntimeError("broken by now")
-    assert command.main(whole) == 1
+    assert command.main(whole, sections.all) == 1
     assert kept.read_text(encoding="utf-8") == before
 
 
@@ -527,13 +522,12 @@ def test_a_program_that_takes_too_long_is_ended(tmp_path):
     assert listing.ran([sys.executable, "-c", "pass"], tmp_path, 60.0)
 
 
-def test_another_program_of_that_name_is_not_latte(monkeypatch):
-    monkeypatch.setattr(listing, "LATTE", ("true",))
-    with pytest.raises(NotThere, match="not LattE's"):
-        listing.latte_count(programs.of_margins(cube_release()), 60.0)
-    monkeypatch.setattr(listing, "LATTE", ("no-program-of-this-name",))
-    with pytest.raises(NotThere, match="not installed"):
-        listing.latte_count(programs.of_margins(cube_release()), 60.0)
+@pytest.mark.parametrize(
+    ("name", "said"), [("true", "not LattE's"), ("no-program-of-this-name", "not installed")]
+)
+def test_another_program_of_that_name_is_not_latte(name, said):
+    with pytest.raises(NotThere, match=said):
+        listing.latte_count(programs.of_margins(cube_release()), 60.0, (name,))
 
 
 def claims(lower, upper):

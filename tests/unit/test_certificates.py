@@ -10,23 +10,19 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import cellbounds as cb
 from cellbounds.certificates.making import repaired
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.problem import raw_problem
 from mixtures import cases, margin_cases
-from strategies import releases
+from strategies import few, releases
 
 TWO = ["0", "1"]
 CUBE = cb.Domain(dict.fromkeys("abc", TWO))
 COUNTS = np.array([[[3, 1], [4, 1]], [[5, 9], [2, 6]]])
 TABLE = cb.Table(CUBE, COUNTS)
-
-
-def few(share):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def certified(release, **options):

@@ -7,12 +7,15 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.solvers import blame
+from cellbounds.results.solution import Query
+from cellbounds.solvers.blame import BlameLimits, contradiction
+from cellbounds.solvers.solve import solve
 from mixtures import cases
+from strategies import few
 
 TWO = ["0", "1"]
 DOMAIN = cb.Domain(dict.fromkeys("abcd", TWO))
@@ -129,19 +132,18 @@ def test_more_than_twelve_statements():
     )
 
 
-def test_when_trials_run_out_the_set_is_only_irreducible(monkeypatch):
+def test_when_trials_run_out_the_set_is_only_irreducible():
     tried = []
-    original = blame._Trials.impossible
 
-    def impossible(self, statements):
-        tried.append(len(statements))
-        return original(self, statements)
+    def solved(release, over):
+        tried.append(len(release.statements))
+        return solve(release, Query("sharp", over))
 
-    monkeypatch.setattr(blame, "MOST_TRIALS", 4)
-    monkeypatch.setattr(blame._Trials, "impossible", impossible)
     extra = [cb.Known(["d"], upper=9), cb.Known(["a", "d"], upper=9)]
-    message = said(*extra, *TRIANGLE)
-    assert len(tried) == 2 * 5  # each statement once, for bounds and for values
+    release = cb.Release(DOMAIN, [*extra, *TRIANGLE])
+    problem, limits = cb.InconsistentRelease("no table"), BlameLimits(trials=4)
+    message = str(contradiction(solved, release, problem, limits=limits))
+    assert len(tried) == 5  # each statement once
     assert message.endswith("though without one of them the others can")
     assert all(one.notation in message for one in TRIANGLE)
 
@@ -151,7 +153,7 @@ def test_one_statement_keeps_its_own_message():
     assert "together" not in message
 
 
-@settings(max_examples=max(20, settings.default.max_examples // 3))
+@few(3)
 @given(cases())
 def test_what_is_named_contradicts_and_nothing_can_be_left_out(case):
     release = case.release

@@ -6,20 +6,19 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import cellbounds as cb
 from blaming import statements_of
-from cellbounds.solvers import blame as blaming
+from cellbounds.results.solution import Query
+from cellbounds.solvers.blame import BlameLimits, explain_bounds
+from cellbounds.solvers.solve import solve
 from listing import listed
 from mixtures import cases, margin_cases
+from strategies import few
 
 TWO = ["0", "1"]
 SMALL = [((3,), 7), ((2, 2), 8), ((2, 3), 6), ((2, 2, 2), 5)]
-
-
-def few(share):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def bound(release, statements, over, labels, side):
@@ -208,8 +207,16 @@ def test_figures_that_say_nothing_are_never_blamed():
     assert cb.bounds(release).explain("0").upper_blame.figures == ("[a] at 1: 3", "N=5")
 
 
-def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
-    monkeypatch.setattr(blaming, "MOST_STATEMENTS", 2)
+def explained_within(limits, release, over, labels):
+    def solved(release, over):
+        return solve(release, Query("sharp", over))
+
+    solution = solved(release, over)
+    solution.settle()
+    return explain_bounds(solved, solution, release, over, labels, limits=limits)
+
+
+def test_many_statements_are_left_out_one_at_a_time():
     release = cb.Release(
         CUBE,
         [
@@ -218,23 +225,25 @@ def test_many_statements_are_left_out_one_at_a_time(monkeypatch):
             cb.Known(["a", "b", "c"], upper=3),
         ],
     )
-    blame = cb.bounds(release).explain("0", "0", "0").upper_blame
+    limits = BlameLimits(statements=2)
+    explained = explained_within(limits, release, CUBE.names, ("0", "0", "0"))
+    blame = explained.upper_blame
     assert blame.statements == (release.statements[2].notation,)
     assert not blame.smallest
-    assert "(irreducible set)" in str(cb.bounds(release).explain("0", "0", "0"))
+    assert "(irreducible set)" in str(explained)
 
 
-def test_few_trials_leave_more_figures_and_say_so(monkeypatch):
-    monkeypatch.setattr(blaming, "MOST_WORK", 0)
+def test_few_trials_leave_more_figures_and_say_so():
+    limits = BlameLimits(work=0)
     domain = cb.Domain({"a": [str(k) for k in range(64)], "b": TWO})
     counts = np.full(64, 2)
     release = cb.Release(domain, [cb.Margin(["a"], counts), cb.Margin(["b"], [100, 28])])
-    explained = cb.bounds(release).explain("0", "0")
+    explained = explained_within(limits, release, domain.names, ("0", "0"))
     assert explained.upper == 2
     assert explained.upper_blame.figures == ("[a] at 0: 2",)
     # Everybody who is elsewhere counts: all 63 figures are needed, more than are tried.
     release = cb.Release(domain, [cb.Margin(["a"], [None, *counts[1:].tolist()]), cb.Total(200)])
-    explained = cb.bounds(release, over=["a"]).explain("0")
+    explained = explained_within(limits, release, ("a",), ("0",))
     assert explained.lower == 200 - 126
     assert len(explained.lower_blame.figures) == 64
     assert not explained.lower_blame.irreducible

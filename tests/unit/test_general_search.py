@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -34,12 +34,9 @@ from cellbounds.solvers.general.strategy import passes, settle_all
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 from listing import listed
 from mixtures import cases
+from strategies import few
 
 TWO, THREE = ["0", "1"], ["0", "1", "2"]
-
-
-def few(share):
-    return settings(max_examples=max(20, settings.default.max_examples // share))
 
 
 def problem(rows, lower, upper, lists=()):
@@ -792,11 +789,10 @@ def mixed():
 
 
 @pytest.mark.parametrize("sample", [1, 4, 100])
-def test_independent_rows_have_full_rank(sample, monkeypatch):
-    monkeypatch.setattr("cellbounds.model.linear_programs.CELLS_PER_ROW", sample)
+def test_independent_rows_have_full_rank(sample):
     one = made(mixed())
     equal = one.row_lower == one.row_upper
-    kept = independent_rows(one)
+    kept = independent_rows(one, cells_per_row=sample)
     assert kept[~equal].all()
     assert not equal.all()
     chosen = kept & equal
@@ -805,11 +801,10 @@ def test_independent_rows_have_full_rank(sample, monkeypatch):
         assert rank_of(one, chosen) == rank_of(one, equal)
 
 
-def test_programs_without_dependent_rows_prove_the_same(monkeypatch):
+def test_programs_without_dependent_rows_prove_the_same():
     search = Search(mixed(), tuple("abcd"))
     plain = LinearProgram(search.small)
-    monkeypatch.setattr("cellbounds.model.linear_programs.RANK_PAYS", 0)
-    lean = LinearProgram(search.small)
+    lean = LinearProgram(search.small, rank_pays=0)
     kept = independent_rows(search.small)
     assert not kept.all()
     assert kept[np.flatnonzero(~kept)[0] :].any()  # left out in the middle, not at the end

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
 from cellbounds.model.constraints import compile_release, violations
 from cellbounds.model.problem import make_problem
 from cellbounds.solvers.general.nested_families import Nested
+from strategies import few
 
 
 def nested_of(release):
@@ -44,7 +45,7 @@ def listed(answer):
 
 
 @given(releases(), st.data())
-@settings(max_examples=60, deadline=None)
+@few(2)
 def test_values_are_those_that_are_asked_for_one_by_one(release, data):
     names = release.domain.names
     over = data.draw(st.permutations(names))[: data.draw(st.integers(1, len(names)))]

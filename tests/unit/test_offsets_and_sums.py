@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cellbounds.errors import TooMuchWork
-from cellbounds.model.rates import offset_sets
 from cellbounds.model.rates.offset_sets import (
     ListedSums,
     OffsetSet,
@@ -199,10 +198,9 @@ class CountedRow(OffsetSet):
         return super().next_member(offset)
 
 
-def test_sparse_sums_refuse_before_they_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(offset_sets, "SPARSE_LIMIT", 100)
+def test_sparse_sums_refuse_before_they_fill_the_memory():
     with pytest.raises(TooMuchWork, match="100 combinations"):
-        ListedSums(10**9).plus(frozenset({0}), CountedRow(0, 1, 1, 7), 1)
+        ListedSums(10**9, most=100).plus(frozenset({0}), CountedRow(0, 1, 1, 7), 1)
 
 
 def expected_sums(rows, copies, slack):

@@ -18,7 +18,7 @@ import jsonschema
 import numpy as np
 import openpyxl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -36,6 +36,7 @@ from cellbounds.report.pages.content import (
 )
 from cellbounds.report.pages.page import laid_out
 from cellbounds.results import ValueSet
+from strategies import few
 
 SCHEMA = json.loads(
     (Path(filing.__file__).parent / "schemas" / "report-1.schema.json").read_text("utf-8")
@@ -219,7 +220,7 @@ MARKUP = st.sampled_from(
 )
 
 
-@settings(max_examples=50)
+@few(3)
 @given(st.lists(st.one_of(TEXT, MARKUP), min_size=4, max_size=4, unique=True))
 def test_no_label_changes_the_page(labels):
     def report(first, second, third, fourth):
@@ -299,7 +300,7 @@ def twins(draw):
     return release, table, cb.Table(table.domain, other.counts, structural=zeros)
 
 
-@settings(max_examples=60)
+@few(2)
 @given(twins(), st.booleans(), st.sampled_from(["small-counts", "strict"]))
 def test_a_public_report_depends_on_the_release_and_structural_zeros_alone(
     pair, independent, policy

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -17,6 +17,7 @@ from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.judging import judged, respondents
 from cellbounds.disclosure.policies.scenarios import case_of
 from cellbounds.runtime.budget import Budget
+from strategies import few
 
 CHILDREN = cb.datasets.read("delinquent")
 KOCH = cb.datasets.read("koch4")
@@ -60,7 +61,7 @@ def test_what_a_verdict_left_open_is_asked_for_again(asked):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@few(3)
 def test_guessing_from_a_verdict_is_guessing_anew(data):
     counts = data.draw(st.lists(st.integers(0, 30), min_size=6, max_size=6).filter(any))
     table = cb.Table(cb.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]}), np.reshape(counts, (2, 3)))

@@ -29,6 +29,7 @@ from cellbounds.solvers.conditional.cells import CellCounts
 from cellbounds.solvers.conditional.feasible import SumSet, solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
+from strategies import few
 
 
 @st.composite
@@ -116,7 +117,6 @@ def nothing_left():
 @given(rates(), st.booleans())
 @example(nothing_left(), False)
 @example(nothing_left(), True)
-@settings(max_examples=150, deadline=None)
 def test_rates_are_compiled_as_one_by_one(release, closed):
     place = next(k for k, one in enumerate(release.statements) if isinstance(one, cb.Conditional))
     system = compile_release(release, closed=closed)
@@ -178,7 +178,7 @@ def test_neighbouring_runs_are_joined():
 
 
 @given(tables(largest=400), st.sampled_from([1, 2, 3]), st.sampled_from(["nearest", "consistent"]))
-@settings(max_examples=60, deadline=None)
+@few(2)
 def test_counts_from_runs_are_those_from_every_row_sum(table, digits, rule):
     names = table.domain.names
     release = cb.publish(table, f"[{names[-1]}|{','.join(names[:-1])}]@{digits}", rounding=rule)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -18,6 +18,7 @@ from cellbounds.model.priors import Multinomial, Poisson, Uniform
 from cellbounds.synthetic import Synthetic, synthesize
 from cellbounds.synthetic.rounded import nearest_totals
 from cellbounds.synthetic.synthesis import usual_prior
+from strategies import few
 
 DELINQUENT = cb.datasets.read("delinquent")
 MARGINS = cb.publish(DELINQUENT, "[county]", "[education]")
@@ -67,7 +68,7 @@ def reachable(multiples: list[int], most: int) -> list[int]:
 # What the tables keep.
 
 
-@settings(max_examples=40, deadline=None)
+@few(2)
 @given(small_tables(), st.integers(0, 2**32 - 1))
 def test_every_table_keeps_the_margins(table, seed):
     release = cb.publish(table, "[row]", "[col]")
@@ -78,7 +79,6 @@ def test_every_table_keeps_the_margins(table, seed):
         assert one.margin(["col"]).counts.tolist() == table.counts.sum(axis=0).tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(small_tables().filter(lambda table: table.total > 0), st.integers(0, 2), st.integers(0, 99))
 def test_tables_have_exactly_the_rounded_rates_and_the_nearest_total(table, digits, seed):
     made = synthesize(table, "[col|row]", digits=digits, total="nearest", copies=3, rng=seed)
@@ -96,7 +96,6 @@ def test_tables_have_exactly_the_rounded_rates_and_the_nearest_total(table, digi
             assert rates == largest_remainder(before, digits)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from([1, 2, 3, 4, 6, 7, 10, 12]), min_size=1, max_size=3),
     st.integers(0, 60),
@@ -253,7 +252,7 @@ label = st.text(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@few(2)
 @given(
     st.lists(label, min_size=2, max_size=2, unique=True),
     label.filter(lambda name: name.strip() and name != "other "),
@@ -417,7 +416,7 @@ def test_a_report_for_people_and_programs():
     assert list(frame.columns) == ["published", "measure", "value"]
 
 
-@settings(max_examples=25, deadline=None)
+@few(3)
 @given(small_tables().filter(lambda table: table.total > 0), st.integers(0, 2))
 def test_the_true_total_is_among_those_that_the_tables_leave_open(table, digits):
     """Somebody who knows the rule excludes every N that has another nearest total."""

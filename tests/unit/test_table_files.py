@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -94,7 +94,6 @@ LABELS = st.text(
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@settings(max_examples=60)
 @given(
     st.lists(LABELS, min_size=1, max_size=5, unique=True),
     st.lists(LABELS, min_size=1, max_size=3, unique=True),

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cellbounds import (
@@ -269,7 +269,6 @@ def check_effort(oracle, known, alone):
 
 
 @given(oracles(), st.booleans())
-@settings(max_examples=150)
 def test_the_search_knows_all_that_can_be_known(oracle, threads):
     if threads:
         with ThreadPoolExecutor(2) as executor:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -249,7 +249,6 @@ def test_independence_is_that_of_scipy(counts, correction):
 
 
 @given(small_counts(shapes=((2, 2, 2), (3, 2, 3), (2, 3, 2))))
-@settings(max_examples=100)
 def test_strata_add_up(counts):
     if not counts.any():
         return
@@ -312,7 +311,6 @@ SHAPES = ((2, 2, 2), (2, 3, 2), (3, 2, 4), (1, 3, 2))
 
 
 @given(small_counts(low=0, high=9, shapes=SHAPES))
-@settings(max_examples=150)
 def test_decomposable_models_have_closed_forms(counts):
     if not counts.any():
         return

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -31,7 +31,7 @@ from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation
 from listing import listed, sums
 from mixtures import cases
-from strategies import releases
+from strategies import few, releases
 
 DOMAIN = {"a": ["x", "y"], "b": ["p", "q"]}
 GROUPINGS = {
@@ -1083,7 +1083,7 @@ def test_every_kind_of_statement_and_derived_variables(case, data):
     check_meaning(case.release, [case.counts.ravel(), *near(case.counts, data)])
 
 
-@settings(max_examples=max(40, settings.default.max_examples // 20))
+@few(20, least=20)
 @given(cases())
 def test_cp_sat_agrees_with_the_list_of_all_tables(case):
     space, read = meaning(case.release)

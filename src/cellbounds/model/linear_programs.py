@@ -23,7 +23,7 @@ CELLS_PER_ROW = 4
 """Cells of the sample for each row."""
 
 
-def independent_rows(problem: Problem) -> BoolArray:
+def independent_rows(problem: Problem, cells_per_row: int = CELLS_PER_ROW) -> BoolArray:
     """Rows that the other equations follow from; inequalities are all kept."""
     from flint import nmod_mat
 
@@ -31,9 +31,9 @@ def independent_rows(problem: Problem) -> BoolArray:
     numbers = np.flatnonzero(equal)
     size = len(problem.lower)
     sample = np.arange(size)
-    if CELLS_PER_ROW * len(numbers) < size:
-        chosen = np.random.default_rng(1).choice(size, CELLS_PER_ROW * len(numbers), replace=False)
-        sample = np.sort(chosen)
+    wanted = cells_per_row * len(numbers)
+    if wanted < size:
+        sample = np.sort(np.random.default_rng(1).choice(size, wanted, replace=False))
     line, column = np.full(size, -1), np.full(len(equal), -1)
     line[sample], column[numbers] = np.arange(len(sample)), np.arange(len(numbers))
     rows = problem.rows
@@ -72,12 +72,17 @@ class LinearProposal:
 class LinearProgram:
     """The relaxation of a problem; only the objective changes from call to call."""
 
-    def __init__(self, problem: Problem, *, exact: bool = False) -> None:
-        """Take a problem; `exact` asks for a basis, which only the simplex method gives."""
+    def __init__(
+        self, problem: Problem, *, exact: bool = False, rank_pays: int = RANK_PAYS
+    ) -> None:
+        """Take a problem; `exact` asks for a basis, which only the simplex method gives.
+
+        From `rank_pays` entries on dependent rows are left out.
+        """
         import highspy
 
         self._kept: BoolArray | None = None
-        if len(problem.cells) >= RANK_PAYS and not exact:
+        if len(problem.cells) >= rank_pays and not exact:
             self._kept = independent_rows(problem)
             problem = problem.with_rows(self._kept)
 

@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any
@@ -126,7 +126,12 @@ class _Exceeded(BaseException):
 
 
 @contextmanager
-def limited(memory: str | int | None) -> Iterator[None]:
+def limited(
+    memory: str | int | None,
+    *,
+    patience: float = PATIENCE,
+    held: Callable[[], int] | None = None,
+) -> Iterator[None]:
     """Stop the work inside when this process and its children hold more memory than allowed.
 
     The memory that is resident counts, of which processes may share some. Workers on other
@@ -137,6 +142,10 @@ def limited(memory: str | int | None) -> Iterator[None]:
     ----------
     memory
         Bytes, or words such as ``2GiB``; None: no limit.
+    patience
+        Seconds until whoever was to stop is told again, and ended if he holds far more.
+    held
+        How many bytes are held; None: as the system says.
 
     Raises
     ------
@@ -157,7 +166,7 @@ def limited(memory: str | int | None) -> Iterator[None]:
     most = checked_size(memory)
     if threading.current_thread() is not threading.main_thread():
         raise InvalidInput("a limit of memory can be set in the main thread only")
-    watch = _Watch(most)
+    watch = _Watch(most, patience, held)
     _ALLOWED.append(most)
     try:
         with watch:
@@ -184,11 +193,12 @@ def checked_size(memory: str | int) -> int:
 class _Watch:
     """A thread that looks how much memory there is, and wakes the main thread if too much."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, patience: float, held: Callable[[], int] | None) -> None:
         import psutil
 
         self._psutil = psutil
-        self._most = most
+        self._most, self._patience = most, patience
+        self._held = held or self._resident
         self._self = psutil.Process()
         self._children: list[Any] = []
         self._looked = -FAMILY
@@ -224,14 +234,14 @@ class _Watch:
 
     def _run(self) -> None:
         while not self._ended.wait(OFTEN):
-            if self._resident() <= self._most:
+            if self._held() <= self._most:
                 continue
             self.exceeded = True
             self._wake()
-            hurry = patient = time.monotonic() + PATIENCE
+            hurry = patient = time.monotonic() + self._patience
             while not self._ended.wait(OFTEN):
                 most = (TOO_FAR if time.monotonic() > hurry else AT_ONCE) * self._most
-                held = self._resident()
+                held = self._held()
                 if held > most:
                     end_now(
                         f"undecided: the work needs more than the {size_text(self._most)} of "
@@ -242,7 +252,7 @@ class _Watch:
                 if held > self._most and time.monotonic() > patient:
                     # Somebody may have swallowed it, as destructors and callbacks do.
                     self._wake()
-                    patient = time.monotonic() + PATIENCE
+                    patient = time.monotonic() + self._patience
 
     def _resident(self) -> int:
         now = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,6 @@ from cellbounds.results.solution import Solution
 from cellbounds.statements import Release, Statement, Tabulated
 from cellbounds.statements.notation import names_text
 
-MOST_TRIALS = 400
-"""Sets of statements that are tried; beyond, the set is irreducible but perhaps not smallest."""
-
 Solve = Callable[[Release, tuple[str, ...]], Solution]
 """Solves a release for bounds over some variables."""
 
@@ -26,8 +24,35 @@ Holds = Callable[[Sequence[Statement]], bool]
 """Whether something follows from some statements; then it follows from more of them too."""
 
 
+@dataclass(frozen=True, slots=True)
+class BlameLimits:
+    """How long is looked for the fewest statements and figures.
+
+    Attributes
+    ----------
+    trials
+        Sets of statements that are tried for a contradiction; beyond, the set is irreducible but
+        perhaps not smallest.
+    statements
+        Up to so many statements every subset is tried for a bound, smallest first.
+    work
+        Figures times trials: a larger statement gets fewer trials, and the answer says so.
+    """
+
+    trials: int = 400
+    statements: int = 12
+    work: int = 200_000
+
+
+USUAL = BlameLimits()
+
+
 def contradiction(
-    solve: Solve, release: Release, problem: InconsistentRelease
+    solve: Solve,
+    release: Release,
+    problem: InconsistentRelease,
+    *,
+    limits: BlameLimits = USUAL,
 ) -> InconsistentRelease:
     """The same error with the names of the statements that cannot all hold."""
     if len(release.statements) < 2:
@@ -35,7 +60,7 @@ def contradiction(
     pair = _disagreeing_pair(release)
     if pair is not None:
         return InconsistentRelease(pair)
-    trials = _Trials(solve, release)
+    trials = _Trials(solve, release, limits.trials)
     irreducible = _irreducible(release.statements, trials.impossible)
     chosen = _smallest(release.statements, irreducible, trials) or irreducible
     names = ", ".join(statement.notation for statement in chosen)
@@ -50,9 +75,9 @@ def contradiction(
 class _Trials:
     """Asks whether some statements can hold together, a limited number of times."""
 
-    def __init__(self, solve: Solve, release: Release) -> None:
+    def __init__(self, solve: Solve, release: Release, most: int) -> None:
         self._solve, self._release = solve, release
-        self.left = MOST_TRIALS
+        self.left = most
         self.undecided = False
 
     def impossible(self, statements: Sequence[Statement]) -> bool:
@@ -113,19 +138,14 @@ def _disagreeing_pair(release: Release) -> str | None:
     return None
 
 
-MOST_STATEMENTS = 12
-"""Up to so many statements every subset is tried, smallest first."""
-
-MOST_WORK = 200_000
-"""Figures times trials: a larger statement gets fewer trials, and the answer says so."""
-
-
 def explain_bounds(
     solve: Solve,
     solution: Solution,
     release: Release,
     over: tuple[str, ...],
     labels: tuple[Label, ...],
+    *,
+    limits: BlameLimits = USUAL,
 ) -> Explanation:
     """Explain both bounds of one cell; `solution` is the one that they are from."""
     domain = release.domain.project(over)
@@ -145,8 +165,8 @@ def explain_bounds(
         method=solution.method,
         lower_witness=solution.witness(index, bottom),
         upper_witness=None if isinstance(top, Unbounded) else solution.witness(index, top),
-        lower_blame=_blame(solve, release, over, index, 0, bottom),
-        upper_blame=_blame(solve, release, over, index, 1, top),
+        lower_blame=_blame(solve, release, over, index, 0, bottom, limits=limits),
+        upper_blame=_blame(solve, release, over, index, 1, top, limits=limits),
     )
 
 
@@ -157,6 +177,8 @@ def _blame(
     index: tuple[int, ...],
     side: int,
     value: Any,
+    *,
+    limits: BlameLimits,
 ) -> Blame:
     if (side == 0 and value == 0) or isinstance(value, Unbounded):
         return Blame((), (), smallest=True, irreducible=True)
@@ -172,7 +194,7 @@ def _blame(
         undecided |= forced is None
         return bool(forced)
 
-    chosen, smallest = _statements(release.statements, forces)
+    chosen, smallest = _statements(release.statements, forces, limits.statements)
     figures: list[str] = []
     irreducible = True
     weaker = list(chosen)
@@ -181,7 +203,7 @@ def _blame(
         if tabulated is None:
             figures.append(statement.notation)
             continue
-        shown, least = _shown_figures(tabulated, weaker, place, forces)
+        shown, least = _shown_figures(tabulated, weaker, place, forces, limits.work)
         weaker[place] = tabulated.withheld(~shown)
         irreducible &= least
         figures += _named(tabulated, shown, release)
@@ -189,8 +211,10 @@ def _blame(
     return Blame(names, tuple(figures), smallest and not undecided, irreducible and not undecided)
 
 
-def _statements(statements: tuple[Statement, ...], forces: Holds) -> tuple[list[Statement], bool]:
-    if len(statements) <= MOST_STATEMENTS:
+def _statements(
+    statements: tuple[Statement, ...], forces: Holds, most: int
+) -> tuple[list[Statement], bool]:
+    if len(statements) <= most:
         for count in range(len(statements)):
             for subset in itertools.combinations(statements, count):
                 if forces(subset):
@@ -204,6 +228,7 @@ def _shown_figures(
     chosen: list[Statement],
     place: int,
     forces: Holds,
+    work: int,
 ) -> tuple[np.ndarray, bool]:
     """Withhold figures in ever smaller pieces as long as the bound stays; the rest is to blame.
 
@@ -212,7 +237,7 @@ def _shown_figures(
     """
     loose = np.flatnonzero(statement.withholdable)
     hidden = statement.idle.copy()
-    trials = max(20, MOST_WORK // max(hidden.size, 1))
+    trials = max(20, work // max(hidden.size, 1))
     size = len(loose)
     while size:
         for start in range(0, len(loose), size):

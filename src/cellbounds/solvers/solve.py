@@ -273,7 +273,13 @@ SOLVERS: tuple[Solver, ...] = (
 """In the order in which they are tried."""
 
 
-def solve(release: Release, query: Query) -> Solution:
+def solve(
+    release: Release,
+    query: Query,
+    *,
+    reductions: Sequence[Reduction] = REDUCTIONS,
+    solvers: Sequence[Solver] = SOLVERS,
+) -> Solution:
     """Reduce the release as far as it goes, then solve what is left; the only chooser there is.
 
     Raises
@@ -283,13 +289,14 @@ def solve(release: Release, query: Query) -> Solution:
     """
     facts = gather(release)
     refusals = []
-    for reduction in REDUCTIONS:
+    for reduction in reductions:
         refusal = reduction.refusal(facts, query)
         if refusal is None:
             reduced = reduction.apply(facts, query)
-            return reduced.invert([solve(*part) for part in reduced.parts])
+            parts = [solve(*part, reductions=reductions, solvers=solvers) for part in reduced.parts]
+            return reduced.invert(parts)
         refusals.append((reduction.name, refusal))
-    for solver in SOLVERS:
+    for solver in solvers:
         refusal = solver.refusal(facts, query)
         if refusal is None:
             return solver.solve(facts, query)

@@ -373,10 +373,10 @@ class Residues:
 
 
 class ListedSums:
-    """The sums themselves, none above the slack."""
+    """The sums themselves, none above the slack, and no more than `most`."""
 
-    def __init__(self, slack: int) -> None:
-        self._slack = slack
+    def __init__(self, slack: int, most: int = SPARSE_LIMIT) -> None:
+        self._slack, self._most = slack, most
 
     def nothing(self) -> frozenset[int]:
         """The empty sum alone."""
@@ -399,11 +399,11 @@ class ListedSums:
                 while offset is not None and base + offset <= self._slack:
                     made.add(base + offset)
                     offset = row.next_member(offset + 1)
-                    if len(made) > SPARSE_LIMIT:
+                    if len(made) > self._most:
                         break
-                if len(made) > SPARSE_LIMIT:
+                if len(made) > self._most:
                     raise TooMuchWork(
-                        f"more than {SPARSE_LIMIT} combinations of row sums fit N; publish "
+                        f"more than {self._most} combinations of row sums fit N; publish "
                         "fewer decimals, or ask for kind='linear' bounds"
                     )
             if made == held:

@@ -25,7 +25,9 @@ PATIENCE = 6.0
 
 
 @contextmanager
-def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor]:
+def cluster(
+    address: str, *, patience: float = PATIENCE, package: str = PACKAGE
+) -> Iterator[Executor]:
     """Workers of a Dask cluster; left as they are at the end.
 
     What they work on is sent to them: also the confidential table. Addresses that begin with
@@ -36,7 +38,9 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
     address
         That of the scheduler, such as ``"tcp://10.0.0.5:8786"``.
     patience
-        Seconds until it must have answered; 6 unless given.
+        Seconds until it must have answered.
+    package
+        What its workers must have in our version.
 
     Raises
     ------
@@ -49,7 +53,6 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
     # It says on standard error, again and again, what our own errors say once.
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    patience = PATIENCE if patience is None else patience
     try:
         try:
             client = distributed.Client(address, timeout=patience, set_as_default=False)
@@ -59,7 +62,7 @@ def cluster(address: str, *, patience: float | None = None) -> Iterator[Executor
                 f"({type(problem).__name__}); start one (dask scheduler), or give its address"
             ) from None
         with client:
-            _check_versions(client)
+            _check_versions(client, package)
             yield client.get_executor(pure=False)
     finally:
         logging.disable(before)
@@ -106,16 +109,16 @@ def _check_address(address: str) -> None:
         )
 
 
-def _check_versions(client: Any) -> None:
+def _check_versions(client: Any, package: str) -> None:
     """Every worker that is there has our version: another one might find something else."""
-    there = client.run(metadata.version, PACKAGE, on_error="return")
+    there = client.run(metadata.version, package, on_error="return")
     for worker, version in there.items():
         if isinstance(version, Exception):
             raise InvalidInput(
-                f"the worker {worker} has no {PACKAGE}; install version {__version__} there"
+                f"the worker {worker} has no {package}; install version {__version__} there"
             )
         if version != __version__:
             raise InvalidInput(
-                f"the worker {worker} has {PACKAGE} {version}, and this is {__version__}; install "
+                f"the worker {worker} has {package} {version}, and this is {__version__}; install "
                 "the same version there"
             )

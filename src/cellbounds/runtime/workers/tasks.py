@@ -211,27 +211,41 @@ class Processes(Executor):
             pool.end()
 
 
-IN_FLIGHT = 256
-"""Pieces that are handed out at once at most, so that no executor holds thousands of copies of a
-table, and what waits can be taken back quickly."""
-
 AHEAD = 2
 """Pieces for each process of our own, so that none waits while it is handed the next one."""
 
 TOLERANCE = 1.0
 """Seconds by which clocks may differ before a budget is refused."""
 
-AWAKE = 1.0
-"""Seconds between two looks whether somebody interrupts, where waiting cannot be interrupted."""
-
-DESERTED, LOOK = 60.0, 5.0
-"""Seconds that a cluster may have no worker (it may be starting some), and between two looks."""
-
 CLUSTER = "distributed."
 """Errors from modules of this name are a cluster's own, not those of the work."""
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How pieces are handed out, and how long somebody is waited for.
+
+    Attributes
+    ----------
+    in_flight
+        Pieces that are handed out at once at most, so that no executor holds thousands of copies
+        of a table, and what waits can be taken back quickly.
+    awake
+        Seconds between two looks whether somebody interrupts, where waiting cannot be interrupted.
+    deserted, look
+        Seconds that a cluster may have no worker (it may be starting some), and between two looks.
+    """
+
+    in_flight: int = 256
+    awake: float = 1.0
+    deserted: float = 60.0
+    look: float = 5.0
+
+
+USUAL = Pace()
 
 
 def checked_executor(executor: object) -> Executor | None:
@@ -257,6 +271,7 @@ def shared(
     *,
     ordered: bool = True,
     progress: Progress | None = None,
+    pace: Pace = USUAL,
 ) -> Generator[tuple[int, Result], None, None]:
     """Do ``work(*arguments[k])`` for each k, and bring home each k with its result.
 
@@ -277,6 +292,8 @@ def shared(
         Whether results come home in the order of the pieces; if not, as they are finished.
     progress
         Called with the pieces done and the pieces in all.
+    pace
+        How many are handed out at once, and how long a cluster is waited for.
 
     Raises
     ------
@@ -295,7 +312,7 @@ def shared(
     ...     list(shared(executor, pow, [(2, 3), (3, 2)]))
     [(0, 8), (1, 9)]
     """
-    pieces = _Pieces(checked_executor(executor), work, arguments)
+    pieces = _Pieces(checked_executor(executor), work, arguments, pace)
     nobody = executor is None or (
         isinstance(executor, Processes) and (executor.ended or not executor.helpers)
     )
@@ -326,8 +343,10 @@ class _Pieces:
         executor: Executor | None,
         work: Callable[..., Any],
         arguments: Sequence[tuple[Any, ...]],
+        pace: Pace,
     ) -> None:
         self._executor, self._work, self._arguments = executor, work, arguments
+        self._pace = pace
         self._todo = deque(range(len(arguments)))
         self._away: dict[Future[Any], int] = {}
         self._home: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
@@ -395,7 +414,7 @@ class _Pieces:
                 return
             while self._todo and not self._broken and not self._ended.is_set():
                 self._hand_out(AHEAD * processes.helpers)
-                self._returned.wait(AWAKE)
+                self._returned.wait(self._pace.awake)
                 self._returned.clear()
 
         thread = threading.Thread(target=wait, name="cellbounds-handing-out", daemon=True)
@@ -438,11 +457,11 @@ class _Pieces:
     def _brought_home(self) -> Iterator[tuple[int, Any]]:
         """Results as they come; pieces that a broken executor lost are to do again."""
         while True:
-            self._hand_out(IN_FLIGHT)
+            self._hand_out(self._pace.in_flight)
             if not self._away:
                 break
             try:
-                future = self._home.get(timeout=AWAKE)
+                future = self._home.get(timeout=self._pace.awake)
             except queue.Empty:
                 self._check_workers()
                 continue
@@ -454,16 +473,16 @@ class _Pieces:
     def _check_workers(self) -> None:
         """Give up on a cluster that has had no worker for long: it would be waited for forever."""
         now = time.monotonic()
-        if now - self._looked < LOOK:
+        if now - self._looked < self._pace.look:
             return
         self._looked = now
         from cellbounds.runtime.workers.cluster import without_workers
 
         if not without_workers(self._executor):
             self._manned = now
-        elif now - self._manned >= DESERTED:
+        elif now - self._manned >= self._pace.deserted:
             raise Unsettled(
-                f"the cluster has had no worker for {DESERTED:.0f} seconds; start some "
+                f"the cluster has had no worker for {self._pace.deserted:.0f} seconds; start some "
                 "(dask worker ADDRESS), and ask again"
             )
 

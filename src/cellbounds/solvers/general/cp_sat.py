@@ -18,16 +18,28 @@ from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 LARGEST = 2**59
 """Sums of coefficients times bounds stay below this; the solver itself allows twice as much."""
 
-A_MOMENT = 0.05
-"""Effort of a quick search in the solver's own count of steps, which does not depend on the
-machine; about a tenth of a second."""
-
-STEADY = ((False, 0.5), (True, 4.0))
-"""The same for searches that find the same table every time: by one strategy, which is the best
-for most questions, then by all of them in turns; about 1 and 8 seconds."""
-
 MOST_ENTRIES = 3_000_000
 """Models with more entries are not sent: they take longer to build than anybody waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Efforts:
+    """How long is searched, in the solver's own count of steps: it is the same on every machine.
+
+    Attributes
+    ----------
+    quick
+        Of a quick search; about a tenth of a second.
+    steady
+        Of searches that find the same table every time: by one strategy, which is the best for
+        most questions, then by all of them in turns; about 1 and 8 seconds.
+    """
+
+    quick: float = 0.05
+    steady: tuple[tuple[bool, float], ...] = ((False, 0.5), (True, 4.0))
+
+
+USUAL = Efforts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +70,8 @@ class IntegerProgram:
     A question whose process ended is not settled, like one that took too long.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._model = Isolated(_Model, problem)
+    def __init__(self, problem: Problem, efforts: Efforts = USUAL) -> None:
+        self._model = Isolated(_Model, problem, efforts)
 
     def any_table(self, seconds: float | None) -> Found:
         """Some table, or a proof that there is none."""
@@ -120,9 +132,10 @@ class _Question(NamedTuple):
 class _Model:
     """The same in the other process: a model, to which questions add an objective or a limit."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, efforts: Efforts) -> None:
         from ortools.sat.python import cp_model
 
+        self._efforts = efforts
         self._cp = cp_model
         self._model: Any = cp_model.CpModel()
         for low, high in zip(problem.lower, problem.upper, strict=True):
@@ -175,10 +188,10 @@ class _Model:
         but which table they find is a matter of luck.
         """
         if quick:
-            return self._searched(model, seconds, most=A_MOMENT, quick=True)
+            return self._searched(model, seconds, most=self._efforts.quick, quick=True)
         end = None if seconds is None else time.monotonic() + seconds
         best = Found(None, final=False)
-        for turns, most in (*STEADY, (False, None)):
+        for turns, most in (*self._efforts.steady, (False, None)):
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 break
