@@ -86,10 +86,9 @@ AREAS = {
             "ledger",
             _within("ledger"),
             _tests(
-                ledger="ledger_chain ledger_command ledger_contents ledger_details ledger_faults "
-                "ledger_guards "
-                "ledger_knowledge ledger_meanwhile ledger_repeats ledger_stories ledger_use "
-                "ledger_versions",
+                ledger="ledger_chain ledger_command ledger_contents ledger_decisions "
+                "ledger_details ledger_faults ledger_guards ledger_knowledge ledger_meanwhile "
+                "ledger_repeats ledger_stories ledger_use ledger_versions",
             ),
             without="not postgres and not (server and not slashes) and not that_are_not_there "
             "and not cut_in_the_middle",
