@@ -391,6 +391,7 @@ def unalarmed(ask, monkeypatch, *, late):
 
 def test_what_does_harm_where_nothing_is_out_does_so_alone_in_no_time(file, monkeypatch):
     ledger = kept(file, RISKY)
+    monkeypatch.setattr("cellbounds.ledger.judgement.LEAST", 600.0)  # the verdict itself has time
     answer = unalarmed(partial(ledger.ask, "[a,b]"), monkeypatch, late=0.0)
     assert (answer.outcome.value, answer.harmful, answer.smallest) == ("unsafe", (), True)
 
