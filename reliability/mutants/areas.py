@@ -79,7 +79,7 @@ AREAS = {
             "judging",
             _within("disclosure/policies"),
             _tests(
-                unit="judging judging_in_detail policies risk",
+                unit="judging judging_closely judging_in_detail policies risk",
                 agreement="verdicts_against_bruteforce",
             ),
         ),

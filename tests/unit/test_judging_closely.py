@@ -437,5 +437,5 @@ def test_a_file_in_yaml_says_everything_where_it_stands(tmp_path):
     with pytest.raises(cb.InvalidInput, match=r"line 2: the alias \*n; write out"):
         cb.policies.read(file)
     file.write_text("name: house\n3: x\n")
-    with pytest.raises(cb.InvalidInput, match="the key 3 .* is no text"):
+    with pytest.raises(cb.InvalidInput, match=r"the key 3 .* is no text"):
         cb.policies.read(file)
