@@ -22,6 +22,8 @@ class Area:
     without: str = ""
     """An expression of tests that are left out (`-k`): those that need a server, or that run
     another process, where no mutant is."""
+    last: str = ""
+    """What the names of tests have in common that are run after the others, if those pass."""
 
 
 def _within(folder: str, names: str = "", without: str = "") -> tuple[Path, ...]:
@@ -91,10 +93,13 @@ AREAS = {
                 "ledger_details ledger_faults ledger_guards ledger_knowledge ledger_meanwhile "
                 "ledger_repeats ledger_stories ledger_use ledger_versions",
             ),
-            without="not postgres and not (server and not slashes) and not that_are_not_there "
-            "and not cut_in_the_middle and not full_disk and not as_it_is_documented "
+            without="not (server and not slashes) and not that_are_not_there "
+            "and not cut_in_the_middle and not ordinary_trigger and not (postgres and "
+            "(ledger_command or ledger_faults or ledger_knowledge or ledger_repeats or "
+            "ledger_versions)) and not full_disk and not as_it_is_documented "
             "and not is_recorded_once and not output_is_lost and not lost_warning "
             "and not what_cannot_be_opened and not nobody_is_told and not loads_no_database",
+            last="postgres",  # a server has to be started for each mutant
         ),
         Area(
             "verification",

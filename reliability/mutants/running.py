@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -62,6 +63,8 @@ class Plan:
     tests: tuple[Path, ...]
     mutants: tuple[Mutant, ...]
     without: str = ""
+    last: str = ""
+    """What the names of tests have in common that are run after the others."""
     workers: int = 1
     seconds: float = 8.0
     """Clean processor time of the tests that one mutant has to pass, at most."""
@@ -96,6 +99,7 @@ class Clean:
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     noticed: Counter[str] = field(default_factory=Counter)
+    last: str = ""
 
     def touching(self, file: str, first: int, last: int, most: float) -> list[str]:
         """Tests that touch some line, fastest first, as many as there is time for."""
@@ -110,9 +114,10 @@ class Clean:
     def in_time(self, names: Iterable[str], most: float = float("inf")) -> list[str]:
         """Tests in the order in which they are run: those that noticed most, then the fastest."""
 
-        def rank(name: str) -> tuple[int, float]:
+        def rank(name: str) -> tuple[bool, int, float]:
             quick = self.seconds[name] < QUICK
-            return (-self.noticed[name] if quick else 0, self.seconds[name])
+            late = bool(self.last) and self.last in name
+            return (late, -self.noticed[name] if quick else 0, self.seconds[name])
 
         chosen: list[str] = []
         spent = 0.0
@@ -163,7 +168,7 @@ class Court:
         self.fates: list[Fate] = []
         self.problem = ""
         self._tell = tell
-        self._clean = Clean()
+        self._clean = Clean(last=plan.last)
         self._functions: Functions = {}
         self._files = frozenset(map(str, plan.modules))
 
@@ -457,8 +462,13 @@ class _Child:
         self._clear()
 
     def _clear(self) -> None:
+        """End what it may have started, such as a server in its folder, and remove the folder."""
         with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)  # what it may have started
+            os.killpg(self.pid, signal.SIGKILL)
+        for process in psutil.process_iter(["cmdline"]):
+            if any(str(self._folder) in given for given in process.info["cmdline"] or ()):
+                with suppress(psutil.Error):  # it has ended meanwhile
+                    process.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
