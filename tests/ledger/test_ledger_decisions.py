@@ -9,15 +9,15 @@ import logging
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.disclosure.policies import PosteriorChance, SmallCounts
+from cellbounds.disclosure.policies import Finding, Outcome, PosteriorChance, SmallCounts
 from cellbounds.ledger import Ledger, LedgerBusy, LedgerError
 from cellbounds.ledger.history import history_text
 from cellbounds.ledger.locations import Place
@@ -382,17 +382,12 @@ def test_a_search_that_is_cut_short_says_so(told, monkeypatch, most, found):
     assert blamed(told, most, monkeypatch) == found
 
 
-def unalarmed(ask, monkeypatch, *, late):
-    """Ask something of a spent budget, where no alarm rings: work is late after some seconds."""
-    monkeypatch.setattr("cellbounds.runtime.budget.LATE", late)
-    with ThreadPoolExecutor(1) as elsewhere:  # alarms are for the main thread
-        return elsewhere.submit(ask, seconds=1e-9).result()
-
-
 def test_what_does_harm_where_nothing_is_out_does_so_alone_in_no_time(file, monkeypatch):
     ledger = kept(file, RISKY)
     monkeypatch.setattr("cellbounds.ledger.judgement.LEAST", 600.0)  # the verdict itself has time
-    answer = unalarmed(partial(ledger.ask, "[a,b]"), monkeypatch, late=0.0)
+    monkeypatch.setattr("cellbounds.runtime.budget.LATE", 0.0)  # and nothing else has
+    with ThreadPoolExecutor(1) as elsewhere:  # alarms ring in the main thread
+        answer = elsewhere.submit(ledger.ask, "[a,b]", seconds=1e-9).result()
     assert (answer.outcome.value, answer.harmful, answer.smallest) == ("unsafe", (), True)
 
 
@@ -425,11 +420,15 @@ def test_statements_come_with_the_number_of_records_unless_it_is_left_out(file):
     assert ledger.frontier(rates, total=False).safe == tuple(rates)
 
 
-def test_what_cannot_be_decided_in_time_is_not_called_safe(file, monkeypatch):
-    domain = cb.Domain({name: list("012345") for name in "abc"})
-    table = cb.Table(domain, np.random.default_rng(1).integers(0, 4, size=domain.shape))
-    ledger = kept(file, table)
-    ledger.commit(["[a,b]", "[a,c]"], why="x")
-    ask = partial(ledger.frontier, ["[b,c]"])
-    assert unalarmed(ask, monkeypatch, late=600.0).undecided == ("[b,c]",)
-    assert ask().safe == ("[b,c]",)
+def test_what_cannot_be_decided_is_not_called_safe(file, monkeypatch):
+    ledger = kept(file)
+    assert ledger.frontier(["[a]"]).safe == ("[a]",)
+
+    def unsettled(*given, **named):
+        verdict = cb.judge(*given, **named)
+        opened = Finding("small-counts", Outcome.UNDECIDED, (), (), "the budget was spent")
+        return replace(verdict, cells=(*verdict.cells, opened))
+
+    monkeypatch.setattr("cellbounds.ledger.judgement.judge", unsettled)
+    found = ledger.frontier(["[a]", "[a,b]"])
+    assert (found.safe, found.undecided) == ((), ("[a]", "[a,b]"))
