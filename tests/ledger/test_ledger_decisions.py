@@ -345,6 +345,14 @@ def test_places_that_are_paths_or_urls_are_the_same(file):
     assert Place.of(file).file == Place.of(str(file)).file == Place.of(f"sqlite:///{file}").file
 
 
+def test_knowledge_of_a_variable_that_the_table_derives_and_the_release_does_not(file):
+    whole = TABLE.grouped("all", of="b", levels={"both": ["u", "v"]})
+    knows = [cb.Known(["all"], lower={"both": 40})]
+    answer = kept(file).ask(cb.publish(TABLE, "[a]"), table=whole, knows=knows)
+    assert "all" in answer.knowledge.domain.groupings
+    assert answer.safe
+
+
 # Who is to blame, and where the search for them ends.
 
 STORY = ["[gender]", "[race]", "[race|gender,income]@2"]
