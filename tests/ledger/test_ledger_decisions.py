@@ -341,6 +341,12 @@ def test_what_cannot_be_recorded_as_it_is_is_refused(file):
     assert len(ledger.history()) == 1
 
 
+def test_a_ledger_is_made_for_a_table(file):
+    with pytest.raises(cb.InvalidInput, match=r"table=\[\[12, 9\]\]; give the confidential Table"):
+        Ledger.create(file, [[12, 9]], who="ann")
+    assert not file.exists()
+
+
 def test_places_that_are_paths_or_urls_are_the_same(file):
     assert Place.of(file).file == Place.of(str(file)).file == Place.of(f"sqlite:///{file}").file
 
