@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tests=(*area.tests, *area.modules),  # and what is written in the modules themselves
             mutants=tuple(mutants),
             without=area.without,
+            last=area.last,
             workers=options.workers,
             seconds=options.seconds,
             kept=BUILD / f"{name}-lines.json",

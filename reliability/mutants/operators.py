@@ -7,6 +7,7 @@ Left alone is what decides nothing: texts, annotations, decorators, imports, the
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -80,11 +81,14 @@ class Mutant:
     last: int
     """Lines of the statement, without the statements that it holds."""
     change: str
+    nth: int = 1
+    """Which one it is of those that read the same in the same function."""
 
     @property
     def key(self) -> str:
         """What tells it from the others, wherever its lines may move."""
-        return f"{self.module}:{self.function or '(module)'}: {self.change}"
+        nth = "" if self.nth == 1 else f" #{self.nth}"
+        return f"{self.module}:{self.function or '(module)'}: {self.change}{nth}"
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,14 @@ class _Change:
 
 def mutants_of(module: str, source: str) -> list[Mutant]:
     """Every fault that can be put into a module, in the order of its lines."""
-    return [
-        Mutant(module, number, one.function, *_header(one.statement), one.shown())
-        for number, one in enumerate(_changes(ast.parse(source)))
-    ]
+    found: list[Mutant] = []
+    alike: Counter[tuple[str | None, str]] = Counter()
+    for number, one in enumerate(_changes(ast.parse(source))):
+        change = one.shown()
+        alike[one.function, change] += 1
+        where = one.function, *_header(one.statement)
+        found.append(Mutant(module, number, *where, change, alike[one.function, change]))
+    return found
 
 
 def mutated_tree(source: str, number: int | None) -> ast.Module:

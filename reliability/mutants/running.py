@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -41,8 +42,12 @@ QUICK = 0.2
 SLOWER = 3.0
 """A test may take this many times its clean processor time, and some seconds more."""
 
-WALL = 600.0
-"""Seconds that it may wait besides: others use the machine too, and may stop this work."""
+WALL = 1800.0
+"""Seconds by the clock after which a mutant is ended that neither works nor ends: others use the
+machine too. The clock is this process's: the tests set the system's alarm themselves."""
+
+LOOK = 0.02
+"""Seconds between two looks at who has ended."""
 
 MEMORY = 8 * 2**30
 """Address space that a mutant may take beyond what there is."""
@@ -58,6 +63,8 @@ class Plan:
     tests: tuple[Path, ...]
     mutants: tuple[Mutant, ...]
     without: str = ""
+    last: str = ""
+    """What the names of tests have in common that are run after the others."""
     workers: int = 1
     seconds: float = 8.0
     """Clean processor time of the tests that one mutant has to pass, at most."""
@@ -92,6 +99,7 @@ class Clean:
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     noticed: Counter[str] = field(default_factory=Counter)
+    last: str = ""
 
     def touching(self, file: str, first: int, last: int, most: float) -> list[str]:
         """Tests that touch some line, fastest first, as many as there is time for."""
@@ -106,9 +114,10 @@ class Clean:
     def in_time(self, names: Iterable[str], most: float = float("inf")) -> list[str]:
         """Tests in the order in which they are run: those that noticed most, then the fastest."""
 
-        def rank(name: str) -> tuple[int, float]:
+        def rank(name: str) -> tuple[bool, int, float]:
             quick = self.seconds[name] < QUICK
-            return (-self.noticed[name] if quick else 0, self.seconds[name])
+            late = bool(self.last) and self.last in name
+            return (late, -self.noticed[name] if quick else 0, self.seconds[name])
 
         chosen: list[str] = []
         spent = 0.0
@@ -159,7 +168,7 @@ class Court:
         self.fates: list[Fate] = []
         self.problem = ""
         self._tell = tell
-        self._clean = Clean()
+        self._clean = Clean(last=plan.last)
         self._functions: Functions = {}
         self._files = frozenset(map(str, plan.modules))
 
@@ -184,7 +193,7 @@ class Court:
         kept = self.plan.kept
         found = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
         known = found.get("key") == key
-        seen = found["seen"] if known else self._shared_out(list(items.values()), self._files)
+        seen = found["seen"] if known else self._shared_out([*items.values()], self._files)
         if self.problem:
             return
         for name in dict.fromkeys(name for told in seen for name in told["modules"]):
@@ -199,7 +208,8 @@ class Court:
         if known:
             again = found["again"]
         else:
-            again = self._shared_out([items[name] for name in order], frozenset())
+            # Under the limits of a mutant, which a test may not notice by itself.
+            again = self._shared_out([items[name] for name in order], limits=self._limits())
         for told in again:
             self._clean.seconds |= told["seconds"]
         if kept is not None and not known and not self.problem:
@@ -211,10 +221,15 @@ class Court:
             f"time; learned in {time.monotonic() - begun:.0f} s"
         )
 
-    def _shared_out(self, items: list[pytest.Item], files: frozenset[str]) -> list[dict[str, Any]]:
+    def _shared_out(
+        self,
+        items: list[pytest.Item],
+        files: frozenset[str] = frozenset(),
+        limits: dict[str, float] | None = None,
+    ) -> list[dict[str, Any]]:
         """Run clean tests, shared out among several processes; what they told."""
         shares = [items[k :: self.plan.workers] for k in range(self.plan.workers)]
-        children = [_Child(lambda own=own: _examined(own, files)) for own in shares]  # type: ignore[misc]
+        children = [_Child(lambda own=own: _examined(own, files, limits)) for own in shares]  # type: ignore[misc]
         for child in children:
             os.waitpid(child.pid, 0)
         found = [child.told()[0] for child in children]
@@ -258,11 +273,14 @@ class Court:
                         continue
                     child = _Child(lambda m=mutant, n=names: self._tried(m, n, items))  # type: ignore[misc]
                     running[child.pid] = mutant, child, names
-                if running:
-                    pid, status = os.wait()
-                    if pid in running:
-                        mutant, child, names = running.pop(pid)
-                        self._note(_fate(mutant, child, status, names))
+                pid, status = os.waitpid(-1, os.WNOHANG) if running else (0, 0)
+                if pid in running:
+                    mutant, child, names = running.pop(pid)
+                    self._note(_fate(mutant, child, status, names))
+                elif running and not pid:
+                    for _, child, _ in running.values():
+                        child.end_if_stuck()
+                    time.sleep(LOOK)
         finally:
             for _, child, _ in running.values():
                 child.end()
@@ -293,7 +311,7 @@ class Court:
         forget([self.plan.source, root / "tests", *{test.parent for test in self.plan.tests}])
         module = ".".join(path.relative_to(self.plan.source).with_suffix("").parts)
         inner = _Again(names, self._limits(), serve(module, path, tree))
-        arguments = [str(root / name) for name in names]
+        arguments = [f"{root}/{name}" for name in names]  # as they are: some have // in them
         pytest.main([*_options(self.plan), *arguments], plugins=[inner])
         return inner.told
 
@@ -334,21 +352,23 @@ def _examined(
     with _traced(files) as seen:
         for item, following in zip(items, [*items[1:], None], strict=True):
             if limits is not None:
-                allowed = limits[item.nodeid]
-                signal.setitimer(signal.ITIMER_PROF, allowed)
-                signal.setitimer(signal.ITIMER_REAL, allowed + WALL)
-            begun = time.process_time()
+                signal.setitimer(signal.ITIMER_PROF, limits[item.nodeid])
+            begun = _spent()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if reports.failed:
                 told["failed"] = item.nodeid + reports.why
                 break
-            told["seconds"][item.nodeid] = time.process_time() - begun
+            told["seconds"][item.nodeid] = _spent() - begun
             told["lines"][item.nodeid] = list(seen)
             seen.clear()
     signal.setitimer(signal.ITIMER_PROF, 0)
-    signal.setitimer(signal.ITIMER_REAL, 0)
     told["modules"] = list(sys.modules)
     return told
+
+
+def _spent() -> float:
+    """Processor time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 class _Reports:
@@ -395,6 +415,7 @@ class _Child:
         self._folder = Path(tempfile.mkdtemp(prefix="mutant-"))
         self._folder.chmod(0o755)  # some tests look at files as another user
         self._begun = time.monotonic()
+        self.stuck = False
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
@@ -428,6 +449,12 @@ class _Child:
         self._clear()
         return found, time.monotonic() - self._begun
 
+    def end_if_stuck(self) -> None:
+        """End it if it has taken far too long by the clock; its fate says so."""
+        if not self.stuck and time.monotonic() - self._begun > WALL:
+            self.stuck = True
+            os.kill(self.pid, signal.SIGKILL)
+
     def end(self) -> None:
         """End it at once."""
         os.kill(self.pid, signal.SIGKILL)
@@ -435,8 +462,13 @@ class _Child:
         self._clear()
 
     def _clear(self) -> None:
+        """End what it may have started, such as a server in its folder, and remove the folder."""
         with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)  # what it may have started
+            os.killpg(self.pid, signal.SIGKILL)
+        for process in psutil.process_iter(["cmdline"]):
+            if any(str(self._folder) in given for given in process.info["cmdline"] or ()):
+                with suppress(psutil.Error):  # it has ended meanwhile
+                    process.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -455,8 +487,8 @@ def _told(work: Callable[[], Any]) -> dict[str, Any]:
 def _fate(mutant: Mutant, child: _Child, status: int, names: list[str]) -> Fate:
     told, seconds = child.told()
     if os.WIFSIGNALED(status):
-        late = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
-        by = f"signal {os.WTERMSIG(status)}"
+        late = os.WTERMSIG(status) == signal.SIGPROF or child.stuck
+        by = f"no end after {WALL:.0f} s" if child.stuck else f"signal {os.WTERMSIG(status)}"
         return Fate(mutant, TIMEOUT if late else KILLED, by, len(names), seconds)
     failed = told.get("failed", "no answer")
     outcome = KILLED if failed else SURVIVED

@@ -148,3 +148,5 @@ def test_areas_are_there(name):
     assert len(drawn) == 300 <= among
     assert drawn == sampled(area, 300, 1)[0]
     assert drawn != sampled(area, 300, 2)[0]
+    every, _ = sampled(area, among, 1)
+    assert len({mutant.key for mutant in every}) == among

@@ -161,10 +161,8 @@ def plain_rules(
         If a rule or a margin names another variable, or a margin none.
     """
     distinct = [domain.distinct(names) for names in margins]
-    for names in distinct:
-        domain.axes(names)  # derived variables are not the table's own
-        if not names:
-            raise InvalidInput("a margin to protect names no variable; name at least one")
+    if not all(distinct):
+        raise InvalidInput("a margin to protect names no variable; name at least one")
     for rule in policy.rules:
         domain.axes(rule.variables)
     protected = [list(names) for names in dict.fromkeys(distinct)]
@@ -222,11 +220,12 @@ def later_version(
     moved to other cells.
     """
     kind = "grown" if known is None else "revised"
-    counted = {what: list(_checked_between(what, ends)) for what, ends in (known or {}).items()}
+    counted = {what: _checked_between(what, ends) for what, ends in (known or {}).items()}
 
     def change(state: LedgerState) -> Change:
         later = bare(check_version(state, table))
-        content = {"digest": later.digest, **counted}
+        recorded = {what: list(ends) for what, ends in counted.items()}
+        content = {"digest": later.digest, **recorded}
         if content.items() <= _brought(state, kind).items():
             return Change("", {}, [*listed(earlier), table])
         before = supplied(replace(state, independent=False), earlier, book.kept)
@@ -244,12 +243,12 @@ def _brought(state: LedgerState, kind: str) -> dict[str, Any]:
     return source.content if source is not None and source.kind == kind else {}
 
 
-def _check_stated(counted: dict[str, list[int | None]], before: Table, later: Table) -> None:
+def _check_stated(counted: dict[str, tuple[int, int | None]], before: Table, later: Table) -> None:
     """Check that an intruder knows what is true: the tables tell by their fewest changes."""
     change = later.counts - before.counts
     for what, (low, high) in counted.items():
         number = int(np.maximum(-change if what == "removed" else change, 0).sum())
-        if number < (low or 0) or (high is not None and number > high):
+        if number < low or (high is not None and number > high):
             raise InvalidInput(
                 f"{what}: the tables differ by another number of {what} records than is stated; an "
                 "intruder knows what is true: count the records that cells have more or fewer"

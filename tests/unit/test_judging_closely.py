@@ -1,0 +1,441 @@
+"""Judging, more closely: what rules say of themselves, words, who is blamed, what is cut."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import cellbounds as cb
+from cellbounds.disclosure.policies import (
+    ExactDisclosure,
+    GroupDisclosure,
+    MinimumCount,
+    Outcome,
+    Policy,
+    PosteriorChance,
+    SmallCounts,
+    judge,
+    judging,
+)
+from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
+from cellbounds.disclosure.policies.verdict import Finding, Verdict
+from cellbounds.results import Distribution, MonteCarlo, ValueSet
+from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.interrupts import Late
+
+DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
+TABLE = cb.Table(DOMAIN, [[1, 1], [1, 11]])
+MARGINS = cb.Release(DOMAIN, [cb.Margin(["row"], [2, 12]), cb.Margin(["col"], [2, 12])])
+SAFE, UNSAFE, UNDECIDED = Outcome.SAFE, Outcome.UNSAFE, Outcome.UNDECIDED
+SMALL = SmallCounts(at_most=3, values=2)
+
+
+def policy_of(*rules, **more):
+    return Policy("house", rules=rules, **more)
+
+
+# What rules say of themselves.
+
+
+def test_a_threshold_of_zeros_alone():
+    assert SmallCounts(below=1, values=2).small == 0
+    assert SmallCounts(at_most=0, values=2).small == 0
+    assert MinimumCount(at_least=1).sentence.endswith("at least 1 (>= 1; zeros included)")
+
+
+def test_two_counts_are_the_ends_of_an_interval_and_no_more():
+    assert not SmallCounts(at_most=3, values=2).many_values
+    assert not SmallCounts(at_most=3, width=5).many_values
+    assert SmallCounts(at_most=3, values=3).many_values
+
+
+def test_what_more_publishing_may_mend():
+    two, three = SMALL, SmallCounts(at_most=3, values=3)
+    for rule, independent, mends in [
+        (two, False, False),
+        (two, True, False),
+        (three, False, False),
+        (three, True, True),
+        (SmallCounts(at_most=3, width=1), True, False),
+        (SmallCounts(at_most=3, width=2), True, True),
+        (PosteriorChance(at_most=3, probability="0.9"), False, True),
+        (ExactDisclosure(), True, False),
+        (GroupDisclosure(), True, False),
+        (MinimumCount(at_least=3), True, False),
+    ]:
+        assert bool(rule.why_not_monotone(independent=independent)) is mends, rule
+
+
+def test_rules_about_cells_are_the_same_among_some_records():
+    for rule in (SMALL, ExactDisclosure(), MinimumCount(at_least=3)):
+        assert rule.among("part", ("row", "col")) is rule
+        assert rule.within({"row": "row"}) is rule
+
+
+def test_the_smallest_count_that_a_policy_speaks_of():
+    positive = SmallCounts(at_most=3, values=2, zeros=False)
+    chance = PosteriorChance(at_most=3, probability="0.9")
+    assert policy_of(positive).smallest == 1
+    assert policy_of(positive, chance).smallest == 0
+    assert policy_of(positive, ExactDisclosure()).smallest == 1
+    assert policy_of(ExactDisclosure()).smallest == 0
+
+
+def test_the_smallest_count_that_may_be_shown():
+    assert [one.least_shown for one in (SMALL, ExactDisclosure(), MinimumCount(at_least=7))] == [
+        *(0, 0, 7)
+    ]
+
+
+def test_which_rules_leave_out_rows_that_are_published_as_empty():
+    chance = PosteriorChance(at_most=3, probability="0.9")
+    rules = (SMALL, ExactDisclosure(), GroupDisclosure(), chance, MinimumCount(at_least=3))
+    assert [one.exempts_empty_rows for one in rules] == [True, True, False, False, False]
+
+
+def test_figures_may_be_judged_beside_respondents():
+    policy = policy_of(SMALL, MinimumCount(at_least=2), respondent=True)
+    found = judge(TABLE, MARGINS, policy)
+    assert found.outcome is SAFE
+    assert {one.rule for one in found.cells if one.respondent} == {"small-counts"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "attainable", "words"),
+    [
+        ({"values": 3}, [1], "2 more attainable counts"),
+        ({"values": 3}, [1, 2], "1 more attainable count"),
+        ({"width": 3}, [1, 2], "an interval wider by 2"),
+        ({"values": 3, "width": 2}, [1, 3], "1 more attainable count"),
+        ({"values": 2, "width": 2}, [1, 2], "an interval wider by 1"),
+        ({"values": 3, "width": 3}, [1, 2], "1 more attainable count and an interval wider by 2"),
+        ({"values": 2, "width": 1}, [1, 3], ""),
+        ({"relative": 2}, [1, 2], "an interval wider beside the count"),
+        (
+            {"values": 3, "relative": 2, "need": "any"},
+            [1, 2],
+            "1 more attainable count or an interval wider beside the count",
+        ),
+    ],
+)
+def test_what_a_small_count_lacks(asked, attainable, words):
+    rule = SmallCounts(at_most=3, **asked)
+    assert rule.lacks(ValueSet.from_values(attainable)) == words
+
+
+def test_nothing_is_lacking_without_an_end():
+    rule = SmallCounts(at_most=3, values=3, width=3, relative=2)
+    assert rule.lacks(ValueSet([(0, None, 1)])) == ""
+
+
+# What is proven before anything is worked out: every count from the least to the most is known.
+
+ROW = cb.Table(cb.Domain({"x": list("abcdef")}), [0, 1, 2, 3, 3, 4])
+LEAST = np.array([0, 1, 1, 1, 3, 4])
+MOST = np.array([1, 3, 2, 3, 3, 4])
+NONE = np.zeros(6, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("rule", "unproven"),
+    [
+        (SmallCounts(at_most=3, values=2), "e"),
+        (SmallCounts(at_most=3, values=3), "ace"),
+        (SmallCounts(at_most=3, values=3, zeros=False), "ce"),
+        (SmallCounts(at_most=2, values=3), "ac"),
+        (SmallCounts(at_most=3, width=2), "ace"),
+        (SmallCounts(at_most=3, relative=1), "cde"),
+        (SmallCounts(at_most=3, values=3, relative=1), "acde"),
+        (SmallCounts(at_most=3, values=3, relative=1, need="any"), "ce"),
+        (ExactDisclosure(), "ef"),
+        (ExactDisclosure(of="positive"), "ef"),
+        (ExactDisclosure(of="zeros"), ""),
+        (MinimumCount(at_least=9), ""),
+        (PosteriorChance(at_most=3, probability="0.9"), "abcdef"),
+    ],
+)
+def test_cells_that_are_not_proven(rule, unproven):
+    found = rule.unproven(ROW, NONE, LEAST, MOST)
+    assert "".join(np.array(list("abcdef"))[found]) == unproven
+
+
+def test_zeros_and_exempt_cells_that_are_not_proven():
+    same = np.array([0, 1, 2, 3, 3, 4])
+    for of, unproven in [("any", "abcdef"), ("zeros", "a"), ("positive", "bcdef")]:
+        found = ExactDisclosure(of=of).unproven(ROW, NONE, same, same)
+        assert "".join(np.array(list("abcdef"))[found]) == unproven
+    exempt = np.array([True, False, False, False, True, False])
+    found = SMALL.unproven(ROW, exempt, same, same)
+    assert "".join(np.array(list("abcdef"))[found]) == "bcd"
+
+
+def open_cells(rule, counts, most, closed=((False,) * 3,) * 2):
+    domain = cb.Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})
+    table = cb.Table(domain, counts, structural=closed)
+    found = rule.unproven(table, table.structural, np.zeros((2, 3), dtype=int), np.array(most))
+    return found.tolist()
+
+
+def test_rows_whose_members_may_be_alike():
+    rule = GroupDisclosure(responses=["col"])
+    counts = [[5, 0, 0], [1, 1, 1]]
+    # Somebody may be in two levels of each row; then in one level of the first only.
+    assert open_cells(rule, counts, [[5, 1, 0], [1, 1, 1]]) == [[False] * 3] * 2
+    assert open_cells(rule, counts, [[5, 0, 0], [1, 1, 0]]) == [
+        [False, True, True],
+        [False, False, True],
+    ]
+    # Who can only be in one level gives nothing away, and an empty row has no members.
+    closed = [[False, True, True], [False] * 3]
+    assert open_cells(rule, counts, [[5, 0, 0], [1, 1, 1]], closed) == [[False] * 3] * 2
+    assert open_cells(rule, [[0, 0, 0], [1, 1, 1]], [[0, 0, 0], [1, 1, 1]]) == [[False] * 3] * 2
+    # Of those that may help, structural zeros are none.
+    closed = [[False, False, True], [False] * 3]
+    assert open_cells(rule, counts, [[5, 0, 0], [1, 1, 1]], closed) == [
+        [False, True, False],
+        [False] * 3,
+    ]
+    every = GroupDisclosure(responses=["col"], not_in=True)
+    assert open_cells(every, counts, [[5, 1, 0], [1, 1, 1]]) == [
+        [False, False, True],
+        [False] * 3,
+    ]
+    assert open_cells(every, counts, [[5, 1, 0], [1, 1, 1]], closed) == [[False] * 3] * 2
+
+
+# Rows.
+
+THREE = cb.Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_all_in_one_level_wherever_it_stands(order):
+    """Of three levels one holds everybody, one is empty, and in one nobody can be."""
+    counts, closed = np.array([[5, 0, 0], [2, 2, 2]]), np.zeros((2, 3), dtype=bool)
+    closed[0, 2] = True
+    table = cb.Table(THREE, counts[:, order], structural=closed[:, order])
+    rule = GroupDisclosure(responses=["col"], given=["row"])
+    found = judge(table, cb.publish(table, "[row,col]"), policy_of(rule))
+    assert [one.outcome for one in found.cells] == [UNSAFE, SAFE]
+    two = cb.Table(THREE, np.array([[5, 3, 0], [2, 2, 2]])[:, order])
+    assert judge(two, cb.publish(two, "[row,col]"), policy_of(rule)).outcome is SAFE
+
+
+def test_a_level_is_closed_only_if_all_of_its_cells_are():
+    domain = cb.Domain({"a": ["1", "2"], "b": ["1", "2"], "c": ["1", "2"]})
+    closed = np.zeros((2, 2, 2), dtype=bool)
+    closed[0, 1, 0] = True
+    counts = np.array([[[3, 4], [0, 0]], [[5, 6], [7, 8]]])
+    table = cb.Table(domain, counts, structural=closed)
+    rule = GroupDisclosure(responses=["b"], given=["a"])
+    found = judge(table, cb.publish(table, "[a,b,c]"), policy_of(rule))
+    assert [(one.labels, one.outcome) for one in found.cells] == [(("1",), UNSAFE), (("2",), SAFE)]
+
+
+def test_the_row_of_everybody():
+    domain = cb.Domain({"x": ["a", "b", "c"]})
+    hidden = cb.Margin(["x"], [0, None, None])
+    policy = policy_of(GroupDisclosure(not_in=True))
+    for total, outcome in [(cb.Total(5), UNSAFE), (cb.Total(upper=5), SAFE)]:
+        found = judge(None, cb.Release(domain, [hidden, total]), policy, independent=True)
+        assert [(one.where, one.outcome) for one in found.cells] == [("everybody (x)", outcome)]
+
+
+# Words.
+
+
+def test_how_many_runs_of_counts_are_named():
+    domain = cb.Domain({"x": ["a", "b"]})
+    listed = [1, 3, 6, 10, 15, 21]
+    rule = SmallCounts(at_most=3, values=3)
+    for values, shown in [(listed, "1, 3, 6, 10, 15, 21"), ([*listed, 28], "...")]:
+        known = cb.Known(["x"], values={"a": values})
+        release = cb.Release(domain, [cb.Total(100), known])
+        found = judge(cb.Table(domain, [1, 99]), release, policy_of(rule))
+        (finding,) = found.cells
+        assert finding.evidence.startswith(f"{len(values)} attainable counts: 1, 3, 6, 10, 15, ")
+        assert finding.evidence.endswith(shown)
+
+
+def test_counts_without_end():
+    domain = cb.Domain({"x": ["a", "b"]})
+    release = cb.Release(domain, [cb.Margin(["x"], [">=3", 5])])
+    found = judge(cb.Table(domain, [3, 5]), release, policy_of(SmallCounts(at_most=3, values=3)))
+    assert [one.evidence for one in found.cells] == ["endlessly many attainable counts: 3-"]
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        (["[row,col]"], "[row,col]"),
+        (["[row,col]", "[row]"], "[row,col] or [row]"),
+        (["[row,col]", "[row]", "[col]"], "[row,col], [row] or [col]"),
+    ],
+)
+def test_what_could_be_withheld(said, remedy):
+    release = cb.publish(TABLE, *said, total=False)
+    (first, *_) = judge(TABLE, release, policy_of(SMALL)).broken
+    assert first.change == (
+        f"1 more attainable count: coarser figures in, or withholding, {remedy}"
+    )
+
+
+def finding_of(outcome, labels=("a", "x"), **more):
+    return Finding("small-counts", outcome, ("row", "col"), labels, "seen", **more)
+
+
+def verdict_of(*cells, **more):
+    return Verdict(policy_of(SMALL), MARGINS, cells, False, ("row", "col"), **more)
+
+
+def test_what_is_broken_has_the_last_word_about_a_cell():
+    cells = [finding_of(UNSAFE), finding_of(UNDECIDED), finding_of(UNDECIDED, ("b", "x"))]
+    for order in itertools.permutations(cells):
+        found = verdict_of(*order)
+        assert (found.at("a", "x"), found.at("b", "x"), found.at("b", "y")) == (
+            *(UNSAFE, UNDECIDED, SAFE),
+        )
+    later = verdict_of(cells[1], elsewhere=(cells[0],))
+    assert later.at("a", "x") is UNSAFE
+
+
+@pytest.mark.parametrize(("ways", "left"), [(1, ""), (3, ""), (4, "1 more way"), (6, "3 more way")])
+def test_three_ways_to_change_it_are_told(ways, left):
+    found = verdict_of(*(finding_of(UNSAFE, change=f"way {number}") for number in range(ways)))
+    text = str(found)
+    told = [f"way {number}" for number in range(ways) if f"what would change it: way {number}\n"]
+    assert [one for one in told if one in text] == told[:3]
+    assert ("more way" in text) is bool(left)
+    assert left in text
+    assert found.changes == tuple(f"way {number}" for number in range(ways))
+
+
+def test_a_column_for_respondents_if_there_is_one():
+    mine = finding_of(UNSAFE, respondent=("b", "y"))
+    for cells, said in [((finding_of(UNSAFE),), False), ((finding_of(UNSAFE), mine), True)]:
+        assert ("respondent in" in str(verdict_of(*cells))) is said
+    assert "b, y" in str(verdict_of(finding_of(UNSAFE), mine))
+
+
+def test_a_verdict_column_by_column():
+    mine = finding_of(UNSAFE, change="less", count=1, respondent=("b", "y"))
+    columns = verdict_of(mine, finding_of(SAFE, ("b", "y"), count=11)).columns()
+    assert columns == {
+        "rule": ["small-counts"] * 2,
+        "outcome": ["unsafe", "safe"],
+        "place": ["a, x", "b, y"],
+        "row": ["a", "b"],
+        "col": ["x", "y"],
+        "respondent": ["b, y", None],
+        "evidence": ["seen"] * 2,
+        "change": ["less", ""],
+        "count": [1, 11],
+    }
+
+
+def test_seconds_are_told_to_the_microsecond():
+    assert verdict_of(seconds=0.123456789).to_dict()["seconds"] == 0.123457
+
+
+# Who is blamed.
+
+
+def test_both_ends_of_a_count_are_blamed_on_who_forces_them():
+    least = cb.Margin(["row", "col"], [[">=2", ">=0"], [">=0", ">=0"]])
+    release = cb.Release(DOMAIN, [least, cb.Margin(["row"], [2, 12])])
+    table = cb.Table(DOMAIN, [[2, 0], [1, 11]])
+    found = judge(table, release, policy_of(SMALL))
+    blamed = {one.labels: found.blame(one) for one in found.broken}
+    assert blamed["a", "x"] == ("[row,col]", "[row]")
+
+
+def test_a_total_that_is_shown_is_blamed():
+    found = judge(TABLE, cb.publish(TABLE, "[col|row]@1"), policy_of(MinimumCount(at_least=20)))
+    (shown,) = found.broken
+    assert (shown.evidence, found.blame(shown)) == ("N=14 shows 14", ("N=14",))
+
+
+def test_figures_after_rates_are_looked_at():
+    release = cb.publish(TABLE, "[col|row]@1", "[row]")
+    found = judge(TABLE, release, policy_of(MinimumCount(at_least=5)))
+    assert [(one.labels, found.blame(one)) for one in found.broken] == [(("a",), ("[row]",))]
+
+
+# Time.
+
+
+def test_work_that_is_stopped_leaves_everything_open(monkeypatch):
+    def stopped(*_, **__):
+        raise Late
+
+    monkeypatch.setattr(judging, "case_of", stopped)
+    known = cb.Known(["row"], lower={"a": 1})
+    found = judge(TABLE, MARGINS, policy_of(SMALL, ExactDisclosure()), knows=[known])
+    assert (found.outcome, found.over, found.knows) == (UNDECIDED, ("row", "col"), (known,))
+    assert [one.rule for one in found.open] == ["small-counts", "exact-disclosure"]
+    assert {one.evidence for one in found.open} == {
+        "not looked at to the end: the budget was spent"
+    }
+    assert [found.blame(one) for one in found.open] == [(), ()]
+    assert judge(TABLE, MARGINS, over=("col",)).over == ("col",)
+
+
+def test_respondents_for_whom_no_time_is_left():
+    policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)
+    found = judge(TABLE, MARGINS, policy, seconds=1e-9)
+    late = [one for one in found.cells if one.respondent]
+    assert {one.evidence for one in late} == {"nobody looked from here: the budget was spent"}
+    assert [one.respondent for one in late] == [("a", "x"), ("a", "y"), ("b", "x")]
+
+
+def test_a_checkpoint_of_the_owner_is_not_for_others(tmp_path):
+    file = tmp_path / "state"
+    policy = policy_of(SMALL)
+    for _ in range(2):
+        assert judge(TABLE, MARGINS, policy, budget=Budget(checkpoint=file)).outcome is SAFE
+    with pytest.raises(cb.InvalidInput, match="the owner's table to start from"):
+        judge(None, MARGINS, policy, independent=True, budget=Budget(checkpoint=file))
+
+
+# Probabilities.
+
+
+def test_doubles_decide_where_tables_are_too_many_to_list():
+    release = cb.publish(TABLE, "[row]")
+    chance = cb.posterior(release)["a", "x"].at_most(0)
+    for limit, exceeds in [(chance - 0.01, True), (chance + 0.01, False)]:
+        rule = PosteriorChance(at_most=0, probability=f"{limit:.4f}")
+        found = PosteriorChances(release, DOMAIN.names, rule, Budget(), most_listed=0).of(0)
+        assert found.exceeds(rule.probability) is exceeds
+
+
+def test_estimates_may_have_other_notes():
+    class Drawn:
+        error, method = None, "chains"
+        notes = ("a note", "connected: proven: basic moves")
+        monte_carlo = MonteCarlo(np.zeros(1), np.array([10_000.0]), np.array([1.0]))
+
+        def at(self, _):
+            return Distribution(np.array([0, 9]), np.array([0.5, 0.5]))
+
+    rule = PosteriorChance(at_most=3, probability="0.9", confidence="0.99")
+    chances = PosteriorChances(
+        MARGINS, DOMAIN.names, rule, Budget(), posterior_of=lambda *_, **__: Drawn()
+    )
+    assert chances.of(0).exceeds(rule.probability) is False
+
+
+# Files.
+
+
+def test_a_file_in_yaml_says_everything_where_it_stands(tmp_path):
+    pytest.importorskip("yaml")
+    file = tmp_path / "house.yaml"
+    file.write_text("name: &n house\ntitle: *n\nrule:\n  - {rule: small-counts, at_most: 3}\n")
+    with pytest.raises(cb.InvalidInput, match=r"line 2: the alias \*n; write out"):
+        cb.policies.read(file)
+    file.write_text("name: house\n3: x\n")
+    with pytest.raises(cb.InvalidInput, match=r"the key 3 .* is no text"):
+        cb.policies.read(file)
