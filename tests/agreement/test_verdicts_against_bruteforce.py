@@ -141,6 +141,12 @@ def small_broken(rule, case, view, x, cell):
         kept.append(width >= rule.width)
     if rule.relative is not None:
         kept.append(Fraction(width, max(int(x[cell]), 1)) >= rule.relative)
+    if rule.protect_above is not None:
+        kept.append(bool((seen >= x[cell] + rule.protect_above).any()))
+    if rule.protect_below is not None:
+        kept.append(bool((seen <= max(x[cell] - rule.protect_below, 0)).any()))
+    if rule.above_threshold:
+        kept.append(bool((seen > rule.small).any()))
     return not (all(kept) if rule.need == "all" else any(kept))
 
 
@@ -163,12 +169,14 @@ def posterior_broken(rule, case, view, x, cell):
     low = 1 if rule.positive else 0
     if case.exempt[cell] or not low <= x[cell] <= small:
         return False
-    return small_chance(rule, view, cell) > rule.probability
+    return small_chance(rule, view, cell, int(x[cell])) > rule.probability
 
 
-def small_chance(rule, view, cell):
-    """The posterior probability that the cell holds a small count."""
-    low = 1 if rule.positive else 0
+def small_chance(rule, view, cell, truth=None):
+    """The posterior probability that the cell holds a small count, or one near the true one."""
+    low, high = 1 if rule.positive else 0, rule.small
+    if rule.within is not None:
+        low, high = truth - rule.within, truth + rule.within
     tables = view.whole
     if rule.prior == "uniform":
         weights = [1] * len(tables)
@@ -177,7 +185,7 @@ def small_chance(rule, view, cell):
         inverse = [most // math.factorial(n) for n in range(int(tables.max()) + 1)]
         weights = [math.prod(inverse[n] for n in row) for row in tables.tolist()]
     column = view.seen[:, cell].tolist()
-    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= rule.small)
+    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= high)
     return Fraction(part, sum(weights))
 
 
@@ -306,6 +314,13 @@ def rules(draw, domain, kinds, exact_total):
                     {"relative": "3/2"},
                     {"values": 3, "width": 3},
                     {"values": 4, "relative": 1, "need": "any"},
+                    {"protect_above": 1},
+                    {"protect_above": 2, "protect_below": 1},
+                    {"protect_below": 2},
+                    {"protect_below": 1, "protect_above": 2, "need": "any"},
+                    {"protect_below": 1, "relative": 1, "need": "any"},
+                    {"above_threshold": True},
+                    {"above_threshold": True, "values": 3},
                 ]
             )
         )
@@ -327,6 +342,7 @@ def rules(draw, domain, kinds, exact_total):
         at_most=draw(st.integers(1, 3)),
         probability=draw(st.sampled_from(["1/3", "1/2", "2/3", "3/4", "0.9"])),
         positive=draw(st.booleans()),
+        within=draw(st.sampled_from([None, None, 0, 1, 2])),
         prior=draw(st.sampled_from(["uniform", "multinomial"] if exact_total else ["uniform"])),
     )
 
@@ -621,6 +637,12 @@ def test_small_counts_of_sets_known_in_part(found, data):
             asked.append(width >= rule.width)
         if rule.relative is not None:
             asked.append(Fraction(width, max(count, 1)) >= rule.relative)
+        if rule.protect_above is not None:
+            asked.append(max(one) - count >= rule.protect_above)
+        if rule.protect_below is not None:
+            asked.append(min(one) == 0 or count - min(one) >= rule.protect_below)
+        if rule.above_threshold:
+            asked.append(max(one) > rule.small)
         return all(asked) if rule.need == "all" else any(asked)
 
     def broken(one, truths):

@@ -231,7 +231,7 @@ def read(source: str | Path) -> Policy:
     --------
     >>> read("small-counts").rules
     (SmallCounts(at_most=3, below=None, zeros=True, values=2, width=None, relative=None,
-    need='all'),)
+    protect_above=None, protect_below=None, above_threshold=None, need='all'),)
     """
     if not isinstance(source, str | Path):
         raise InvalidInput(
