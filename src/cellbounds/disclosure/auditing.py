@@ -11,7 +11,7 @@ from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.judging import first_share, judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
-from cellbounds.disclosure.policies.scenarios import case_of, margin_of
+from cellbounds.disclosure.policies.scenarios import Margins, cases_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Unbounded, ValueSet
@@ -287,7 +287,7 @@ def audit(
     release: Release,
     policy: Policy | str | Path = DEFAULT,
     *,
-    over: Iterable[str] | None = None,
+    over: Margins | None = None,
     independent: bool = False,
     knows: Iterable[Known] = (),
     budget: Budget = UNLIMITED,
@@ -324,7 +324,8 @@ def audit(
     """
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
-    case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
+    cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
+    case = cases[0]
     start = None if independent else table
     budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
     first = first_share(case.policy, budget)
@@ -333,7 +334,7 @@ def audit(
     if budget.deadline is None:
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
-    verdict, _ = judged(case, budget, None if late else answer)
+    verdict, _ = judged(cases, budget, None if late else answer)
     answer.gather()
     margin = margin_of(release, table, case.over)
     arrays = (margin.counts, margin.structural, case.empty, verdict.outcomes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy.typing as npt
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import Rule, certainly_zero
-from cellbounds.disclosure.policies.scenarios import Case
+from cellbounds.disclosure.policies.scenarios import Case, margin_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import violations
 from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
 from cellbounds.results.solution import Arrays
+from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
@@ -29,6 +31,48 @@ SHARE = 0.6
 Position = tuple[int, ...]
 
 Question = Callable[[ValueSet], bool | None]
+
+WITNESSES = 6
+"""Cells whose smallest and largest counts give the tables that margins are looked up in."""
+
+
+class Pool:
+    """Tables that fit what is known: margins that differ among them need no solver.
+
+    They are made when the first margin is looked up, from what was worked out about other cells.
+    """
+
+    def __init__(self, release: Release, answer: Attainable | None, start: Table | None) -> None:
+        self._release, self._answer, self._start = release, answer, start
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The owner's table, if it may be used, and witnesses of bounds that lie apart."""
+        return (*(() if self._start is None else (self._start,)), *self._witnesses())
+
+    def _witnesses(self) -> Iterator[Table]:
+        answer = self._answer
+        if answer is None:
+            return
+        _, (lower, upper) = answer.ends()
+        apart = np.argwhere(np.asarray(lower != upper, dtype=bool)).tolist()
+        for index in apart[:: max(1, len(apart) // WITNESSES)][:WITNESSES]:
+            labels = answer.domain.labels(index)
+            for end in (lower[tuple(index)], upper[tuple(index)]):
+                if end is not None and not isinstance(end, Unbounded):
+                    with suppress(TooMuchWork, Unsettled, UnsupportedRelease):
+                        yield answer.witness(*labels, value=int(end))
+
+    def counts(self, over: tuple[str, ...]) -> list[IntArray]:
+        """What each table has in the cells of a margin."""
+        return [margin_of(self._release, table, over).counts for table in self.tables]
+
+    def within(self, over: tuple[str, ...], index: Position) -> Pool:
+        """The tables that have somebody in a cell of a margin."""
+        chosen = zip(self.tables, self.counts(over), strict=True)
+        pool = Pool(self._release, None, None)
+        pool.tables = tuple(table for table, counts in chosen if counts[index] > 0)
+        return pool
 
 
 class Attacker:
@@ -49,6 +93,8 @@ class Attacker:
     respondent, possible
         His own cell, if he is in the table himself; and whether he may be there at all: None if
         that is open.
+    pool
+        Tables that may settle a question before anything is worked out.
     beside
         The same with his own cell being small: which counts the others may truly hold then.
     notes
@@ -65,6 +111,7 @@ class Attacker:
         *,
         sets_first: bool = False,
         answer: Attainable | None = None,
+        pool: Pool | None = None,
         respondent: tuple[Label, ...] | None = None,
         possible: bool | None = True,
     ) -> None:
@@ -72,7 +119,7 @@ class Attacker:
         self.over, self.domain, self.counts = case.over, case.margin.domain, case.counts
         self.structural, self.exempt, self.remedy = case.margin.structural, case.exempt, case.remedy
         self.respondent, self.possible = respondent, possible
-        self.sets_first, self.answer = sets_first, answer
+        self.sets_first, self.answer, self.pool = sets_first, answer, pool
         self.notes: list[str] = []
         self._rows: dict[tuple[str, ...], npt.NDArray[np.object_]] = {}
         self._coarse: dict[Position, ValueSet] = {}
@@ -125,6 +172,14 @@ class Attacker:
         """The answer of a question about one cell, and the counts that it rests on."""
         if self._like is not None:
             return self._like.decided(self._swaps.get(index, index), question)
+        if self.case.printed is not None:
+            values = self.values(index)
+            return question(values), values
+        if self.pool is not None:
+            values = _open_between(0, None, {int(counts[index]) for counts in self._pooled})
+            answer = question(values)
+            if answer is not None:
+                return answer, values
         if not self.sets_first:
             values = self._between_bounds(index)
             answer = question(values)
@@ -133,10 +188,16 @@ class Attacker:
         values = self.values(index)
         return question(values), values
 
+    @cached_property
+    def _pooled(self) -> list[IntArray]:
+        return [] if self.pool is None else self.pool.counts(self.over)
+
     def values(self, index: Position) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""
         if self._like is not None:
             return self._like.values(self._swaps.get(index, index))
+        if self.case.printed is not None:
+            return ValueSet.from_values([int(self.case.printed[index])])
         if index not in self._fine:
             answer = self._attainable
             self._fine[index] = self._nothing(index) if answer is None else answer.at(index)

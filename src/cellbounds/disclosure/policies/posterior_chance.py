@@ -61,7 +61,7 @@ class PosteriorChance(ThresholdRule):
 
     For a cell whose true count is small, the posterior probability (under a named prior) of a
     count up to the threshold (with `positive`: and of at least 1) may not exceed `probability`; or,
-    with `within`, that of a count no further than that from the true one. Estimates decide only at
+    with `near`, that of a count no further than that from the true one. Estimates decide only at
     the Monte Carlo level `confidence`; without it they decide nothing.
 
     Examples
@@ -69,7 +69,7 @@ class PosteriorChance(ThresholdRule):
     >>> print(PosteriorChance(at_most=3, probability="0.9").sentence)
     for a true count of at most 3 (<= 3; zeros included) the posterior probability of such a count
     must be at most 9/10 (<= 9/10; prior: uniform)
-    >>> print(PosteriorChance(at_most=3, within=1, probability="0.9").sentence)
+    >>> print(PosteriorChance(at_most=3, near=1, probability="0.9").sentence)
     for a true count of at most 3 (<= 3; zeros included) the posterior probability of a count within
     1 of it must be at most 9/10 (<= 9/10; prior: uniform)
     """
@@ -79,14 +79,14 @@ class PosteriorChance(ThresholdRule):
     probability: Fraction | None = None
     prior: str = "uniform"
     positive: bool = False
-    within: int | None = None
+    near: int | None = None
     confidence: Fraction | None = None
 
     def __post_init__(self) -> None:
         self._check_threshold()
         check_bool(self, "positive")
-        if self.within is not None:
-            check_whole(self, "within", 0)
+        if self.near is not None:
+            check_whole(self, "near", 0)
         if self.probability is None:
             raise InvalidInput(f"the rule {self.name} needs probability=, such as '0.9'")
         for what, least in (("probability", Fraction(0)), ("confidence", Fraction(1, 2))):
@@ -118,12 +118,17 @@ class PosteriorChance(ThresholdRule):
     def sentence(self) -> str:
         """The rule in plain words."""
         limit = self.probability
-        about = "such a count" if self.within is None else f"a count within {self.within} of it"
+        about = "such a count" if self.near is None else f"a count within {self.near} of it"
         sure = f"; estimates at confidence {self.confidence}" if self.confidence else ""
         return (
             f"for a true count {self.threshold_text} the posterior probability of {about} must be "
             f" at most {limit} (<= {limit}; prior: {self.prior}{sure})"
         )
+
+    @property
+    def kept_by_sums(self) -> bool:
+        """Yes: counts that are shown are certain, so that none of them is small, nor are sums."""
+        return True
 
     def why_not_monotone(self, *, independent: bool) -> str:
         """Never monotone."""
@@ -135,7 +140,7 @@ class PosteriorChance(ThresholdRule):
         for index in self.spoken_of(attacker, cells):
             cell = int(np.ravel_multi_index(index, attacker.domain.shape))
             truths: Iterable[int | None] = [None]
-            if self.within is not None:
+            if self.near is not None:
                 counts = attacker.counts
                 small = range(self.smallest, self.small + 1)
                 truths = small if counts is None else [int(counts[index])]
@@ -166,9 +171,9 @@ class PosteriorChance(ThresholdRule):
 
     def span(self, truth: int | None) -> tuple[int, int]:
         """The first and the last count whose probability is asked for."""
-        if self.within is None or truth is None:
+        if self.near is None or truth is None:
             return self.smallest, self.small
-        return truth - self.within, truth + self.within
+        return truth - self.near, truth + self.near
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +199,8 @@ class Chance:
 class PosteriorChances:
     """The posterior that one rule asks about, made when the first cell needs it.
 
-    `over` are the variables of the margin whose cells are asked about. A margin that is no table
-    of its own is worked out from every table that fits, if they can be listed: `most_listed` of
-    them at most. `posterior_of` finds the posterior.
+    `over` are the variables of the margin whose cells are asked about. Where doubles do not decide,
+    every table is listed, `most_listed` of them at most. `posterior_of` finds the posterior.
     """
 
     def __init__(
@@ -212,25 +216,18 @@ class PosteriorChances:
         self.release, self.over, self.rule, self.effort = release, over, rule, effort
         self.most_listed, self.posterior_of = most_listed, posterior_of
         self.belief: Belief = belief_of(rule.prior)
-        self.listed_only = False
         if over != release.domain.names:
             assert isinstance(self.belief, Uniform | Multinomial)  # the priors that have a name
             alone = projected(release, over, self.belief)
-            self.listed_only = alone is None
             if alone is not None:
                 self.release, self.belief = alone
 
     def of(self, cell: int, truth: int | None = None) -> Chance:
         """The probability that the cell (numbered flat) holds a small count.
 
-        With `within`, that it holds one near the count that is taken to be true.
+        With `near`, that it holds one near the count that is taken to be true.
         """
         span = self.rule.span(truth)
-        if self.listed_only:
-            return self._counted(cell, *span) or Chance.unknown(
-                f"no posterior of this margin: more than {self.most_listed} tables fit, or listing "
-                "them takes too long"
-            )
         answer = self._posterior
         if isinstance(answer, str):
             return Chance.unknown(answer)
@@ -277,7 +274,9 @@ class PosteriorChances:
         steps = DEFAULT_EFFORT if left is None else max(1, min(DEFAULT_EFFORT, STEPS * left))
         budget = self.effort.resumed(None)
         try:
-            return self.posterior_of(self.release, self.belief, effort=steps, budget=budget)
+            return self.posterior_of(
+                self.release, self.belief, over=self.over, effort=steps, budget=budget
+            )
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return f"no posterior: {problem}"
 

@@ -178,10 +178,15 @@ class SmallCounts(ThresholdRule, CellRule):
             lacks.append("an attainable count that is not small")
         return (" and " if self.need == "all" else " or ").join(lacks)
 
+    @property
+    def kept_by_sums(self) -> bool:
+        """Yes: counts that keep it although they are shown are zero or not small, as are sums."""
+        return True
+
     def why_not_monotone(self, *, independent: bool) -> str:
         """Without the true counts, unless it asks no more than that two counts are attainable."""
         around = self.protect_above or self.protect_below or self.above_threshold
-        if not independent or not around and self._keeps(ValueSet([(0, 1, 1)]), self.small):
+        if not independent or (not around and self._keeps(ValueSet([(0, 1, 1)]), self.small)):
             return ""
         return (
             "without the true counts, publishing more may rule out the small count that was at risk"

@@ -143,8 +143,9 @@ class Verdict(Listing):
         The findings, one for each rule and each cell, row or figure that the rule speaks of.
     independent
         Whether it was judged without the true counts.
-    over
-        The variables of the margin whose cells were judged; those of the table unless chosen.
+    over, margins
+        The variables of the margin whose cells were judged, those of the table unless chosen; and
+        the margins whose cells were judged besides.
     knows
         What the intruder was taken to know besides.
     notes
@@ -165,6 +166,7 @@ class Verdict(Listing):
     knows: tuple[Known, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    margins: tuple[tuple[str, ...], ...] = ()
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
     elsewhere: tuple[Finding, ...] = field(repr=False, default=())
     broken: tuple[Finding, ...] = field(init=False)
@@ -258,6 +260,7 @@ class Verdict(Listing):
             "policy": self.policy.to_dict(),
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "over": list(self.over),
+            "margins": [list(names) for names in self.margins],
             "knows": [one.notation for one in self.knows],
         }
         if withheld:
