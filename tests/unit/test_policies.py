@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+import cellbounds as cb
 from cellbounds import InvalidInput, policies
 from cellbounds.disclosure.policies import (
     DEFAULT,
@@ -150,7 +151,7 @@ def test_the_shipped_profiles():
 
 def test_the_default_is_the_rule_of_the_audit():
     assert DEFAULT == "small-counts"
-    assert policies.read(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=True),)
+    assert policies.read(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=False),)
 
 
 FILE = """
@@ -276,18 +277,26 @@ if importlib.util.find_spec("yaml") is not None:
 
 
 def test_rules_within_a_margin():
+    levels = {"county": ["A", "B", "C"], "education": ["low", "high"]}
+    merged = cb.Grouping("education", {"any": ["low", "high"]})
+    some = cb.Grouping("county", {"A": ["A"], "A or B": ["A", "B"]})
+    domain = cb.Domain(levels, groupings={"merged": merged, "some": some})
     rows = GroupDisclosure(responses=["education"])
     both = Policy("both", rules=[SMALL_RULE, rows], respondent=True)
-    same = {"education": "education", "county": "county"}
-    assert both.within(same) == both
-    assert both.within({"education": "merged"}).rules[1].responses == ("merged",)
-    fewer = both.within({"county": "county"})
+    same = ["education", "county"]
+    assert both.within(domain, same) == both
+    assert both.within(domain, ["merged"]).rules[1].responses == ("merged",)
+    fewer = both.within(domain, ["county"])
     assert fewer.rules == (SMALL_RULE,)
     assert fewer.respondent
-    given = Policy("given", rules=[SMALL_RULE, GroupDisclosure(given=["county"])])
-    assert given.within(same) == given
-    assert given.within({**same, "county": "merged"}).rules[1].given == ("merged",)
-    assert given.within({"county": "county"}).rules == (SMALL_RULE,)  # no response is left
-    assert Policy("rows", rules=[rows]).within({"county": "county"}) is None
+    given = Policy("given", rules=[SMALL_RULE, GroupDisclosure(given=["education"])])
+    assert given.within(domain, same) == given
+    assert given.within(domain, ["merged", "county"]).rules[1].given == ("merged",)
+    assert given.within(domain, ["education"]).rules == (SMALL_RULE,)  # no response is left
+    assert given.within(domain, ["education", "some"]).rules == (SMALL_RULE,)  # nor a partition
+    assert Policy("rows", rules=[rows]).within(domain, ["county"]) is None
     shown = Policy("shown", rules=[MinimumCount(at_least=3)])
-    assert shown.within(same) is None
+    assert shown.within(domain, same) is None
+    exact = Policy("exact", rules=[ExactDisclosure(), SMALL_RULE])
+    assert exact.within(domain, same, shown=True).rules == (SMALL_RULE,)
+    assert exact.within(domain, same, shown=True, sums=True) is None

@@ -26,7 +26,6 @@ from cellbounds.disclosure.suggesting.changes import (
     withhold,
     withhold_total,
 )
-from cellbounds.disclosure.suggesting.near_releases import scopes_of
 from cellbounds.disclosure.suggesting.plans import Drafts
 from cellbounds.disclosure.suggesting.suppression import suppress
 from cellbounds.utility.retained_utility import retained
