@@ -23,6 +23,7 @@ from cellbounds.results.answers import (
     cell_value,
     shown,
 )
+from cellbounds.statements.notation import names_text
 from cellbounds.text import aligned, counted, label_keys
 
 SHOWN = 40
@@ -124,7 +125,8 @@ def _rule(verdict: Verdict, finding: Finding) -> str:
 def _evidence(finding: Finding) -> str:
     """What a finding rests on, and where, if its place is no single cell."""
     if finding.respondent is None:
-        return f"{finding.where}: {finding.evidence}"
+        margin = f"[{names_text(finding.variables)}] " if finding.values is not None else ""
+        return f"{margin}{finding.where}: {finding.evidence}"
     place = ", ".join(map(str, finding.respondent))
     return f"somebody in {place} learns of {finding.where}: {finding.evidence}"
 
@@ -183,7 +185,9 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
         if verdict.knows:
             given = ", ".join(known.notation for known in verdict.knows)
             lines.append(f"  the intruder also knows: {given}")
-        lines += [about, f"  {known}", *(f"  note: {note}" for note in verdict.notes)]
+        besides = [f"  judged besides these cells: {verdict.besides}"] if verdict.margins else []
+        notes = (f"  note: {note}" for note in verdict.notes)
+        lines += [about, *besides, f"  {known}", *notes]
     else:
         lines += [asked, about]
     if counts["unsettled"]:

@@ -240,7 +240,7 @@ def read(source: str | Path) -> Policy:
     Examples
     --------
     >>> read("small-counts").rules
-    (SmallCounts(at_most=3, below=None, zeros=True, values=2, width=None, relative=None,
+    (SmallCounts(at_most=3, below=None, zeros=False, values=2, width=None, relative=None,
     protect_above=None, protect_below=None, above_threshold=None, need='all'),)
     """
     if not isinstance(source, str | Path):

@@ -16,6 +16,7 @@ from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Known, Release
+from cellbounds.statements.notation import names_text
 from cellbounds.text import counted, label_keys
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 FORMAT = "cellbounds-verdict/1"
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
+
+MARGINS = 8
+"""Margins that were judged besides, that people are told."""
 
 CHANGES = 3
 """Ways to change what was found that people are told."""
@@ -281,6 +285,13 @@ class Verdict(Listing):
         )
 
     @property
+    def besides(self) -> str:
+        """The margins that were judged besides, in words; empty if there are none."""
+        texts = [f"[{names_text(names)}]" for names in self.margins]
+        more = len(texts) - MARGINS
+        return ", ".join(texts[:MARGINS]) + (f" and {more} more margins" if more > 0 else "")
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """What would change the findings, in words, each way once."""
         found = (one.change for one in (*self.broken, *self.open) if one.change)
@@ -302,6 +313,8 @@ class Verdict(Listing):
 
     def _remarks(self) -> list[str]:
         remarks = list(self.policy.sentences)
+        if self.margins:
+            remarks.append(f"judged besides the cells: {self.besides}")
         if self.knows:
             remarks.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
         return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]
