@@ -15,6 +15,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
+from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence, Explanation
 from cellbounds.results.solution import Solution
@@ -458,6 +459,11 @@ class Attainable(CellAnswer):
         Nothing is solved again.
         """
         return self._certify(public, budget)
+
+    def another(self, level: int) -> Table | None:
+        """A table that differs in many cells from those of other levels (1, 2, ...), if any."""
+        table = None if self._source is None else self._source.another(level)
+        return None if table is None or violations(table, self.release) else table
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -32,46 +32,87 @@ Position = tuple[int, ...]
 
 Question = Callable[[ValueSet], bool | None]
 
-WITNESSES = 6
-"""Cells whose smallest and largest counts give the tables that margins are looked up in."""
+MOST_TABLES = 200
+"""Tables that margins are looked up in."""
+
+LEVELS = 4
+"""Tables that differ in many cells, which come first."""
+
+TRIES = LEVELS + 2
+"""Tables that are made for one cell of a margin that is open."""
 
 
 class Pool:
     """Tables that fit what is known: margins that differ among them need no solver.
 
-    They are made when the first margin is looked up, from what was worked out about other cells.
+    They are witnesses of what was worked out about the cells of one margin (`answer`), made when a
+    cell of another margin is looked up that all tables so far agree on.
     """
 
     def __init__(self, release: Release, answer: Attainable | None, start: Table | None) -> None:
-        self._release, self._answer, self._start = release, answer, start
+        self._release, self._answer = release, answer
+        self._base = () if answer is None else answer.over
+        self._tables = [] if start is None else [start]
+        self._margins: list[IntArray] = []
+        self._made: set[tuple[Position, int]] = set()
+        self._level = 0
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
-        """The owner's table, if it may be used, and witnesses of bounds that lie apart."""
-        return (*(() if self._start is None else (self._start,)), *self._witnesses())
+    def __len__(self) -> int:
+        return len(self._tables)
 
-    def _witnesses(self) -> Iterator[Table]:
-        answer = self._answer
-        if answer is None:
-            return
-        _, (lower, upper) = answer.ends()
-        apart = np.argwhere(np.asarray(lower != upper, dtype=bool)).tolist()
-        for index in apart[:: max(1, len(apart) // WITNESSES)][:WITNESSES]:
-            labels = answer.domain.labels(index)
-            for end in (lower[tuple(index)], upper[tuple(index)]):
-                if end is not None and not isinstance(end, Unbounded):
-                    with suppress(TooMuchWork, Unsettled, UnsupportedRelease):
-                        yield answer.witness(*labels, value=int(end))
+    def counts(self, over: tuple[str, ...], first: int = 0) -> list[IntArray]:
+        """What each table, from the first on, has in the cells of a margin."""
+        if not set(over) <= set(self._base):
+            return [margin_of(self._release, one, over).counts for one in self._tables[first:]]
+        # Sums of small arrays are far cheaper than margins of the tables.
+        new = self._tables[len(self._margins) :]
+        self._margins += [margin_of(self._release, one, self._base).counts for one in new]
+        order = [self._base.index(name) for name in over]
+        rest = tuple(axis for axis in range(len(self._base)) if axis not in order)
+        kept = sorted(order)
+        axes = [kept.index(axis) for axis in order]
+        return [one.sum(axis=rest).transpose(axes) for one in self._margins[first:]]
 
-    def counts(self, over: tuple[str, ...]) -> list[IntArray]:
-        """What each table has in the cells of a margin."""
-        return [margin_of(self._release, table, over).counts for table in self.tables]
+    def widen(self, over: tuple[str, ...], index: Position) -> bool:
+        """Add a table that is likely to have another count in this cell; False if there is none.
+
+        That is one with the largest, or else the smallest, count of some cell inside.
+        """
+        if self._answer is None or not set(over) <= set(self._base) or len(self) >= MOST_TABLES:
+            return False
+        if self._level < LEVELS:
+            self._level += 1
+            table = self._answer.another(self._level)
+            self._tables += [] if table is None else [table]
+            return True
+        _, attained = self._answer.ends()
+        fixed = dict(zip(over, index, strict=True))
+        inside = tuple(
+            range(size) if name not in fixed else (fixed[name],)
+            for name, size in zip(self._base, attained[0].shape, strict=True)
+        )
+        cells = [(cell, *(side[cell] for side in attained)) for cell in itertools.product(*inside)]
+        ends = [
+            (int(high) - int(low), cell, int(end))
+            for cell, low, high in cells
+            if low is not None and high is not None and not isinstance(high, Unbounded)
+            for end in (high, low)
+            if low != high and (cell, int(end)) not in self._made
+        ]
+        if not ends:
+            return False
+        _, cell, end = max(ends, key=lambda one: (one[0], one[2]))
+        self._made.add((cell, end))
+        labels = self._answer.domain.labels(cell)
+        with suppress(TooMuchWork, Unsettled, UnsupportedRelease):
+            self._tables.append(self._answer.witness(*labels, value=end))
+        return True
 
     def within(self, over: tuple[str, ...], index: Position) -> Pool:
         """The tables that have somebody in a cell of a margin."""
-        chosen = zip(self.tables, self.counts(over), strict=True)
+        chosen = zip(self._tables, self.counts(over), strict=True)
         pool = Pool(self._release, None, None)
-        pool.tables = tuple(table for table, counts in chosen if counts[index] > 0)
+        pool._tables = [table for table, counts in chosen if counts[index] > 0]
         return pool
 
 
@@ -121,6 +162,7 @@ class Attacker:
         self.respondent, self.possible = respondent, possible
         self.sets_first, self.answer, self.pool = sets_first, answer, pool
         self.notes: list[str] = []
+        self._seen: list[IntArray] = []
         self._rows: dict[tuple[str, ...], npt.NDArray[np.object_]] = {}
         self._coarse: dict[Position, ValueSet] = {}
         self._fine: dict[Position, ValueSet] = {}
@@ -175,11 +217,13 @@ class Attacker:
         if self.case.printed is not None:
             values = self.values(index)
             return question(values), values
-        if self.pool is not None:
-            values = _open_between(0, None, {int(counts[index]) for counts in self._pooled})
+        for _ in range(TRIES + 1) if self.pool is not None else ():
+            values = _open_between(0, None, self._pooled(index))
             answer = question(values)
             if answer is not None:
                 return answer, values
+            if self.effort.spent or not self.pool.widen(self.over, index):
+                break
         if not self.sets_first:
             values = self._between_bounds(index)
             answer = question(values)
@@ -188,9 +232,11 @@ class Attacker:
         values = self.values(index)
         return question(values), values
 
-    @cached_property
-    def _pooled(self) -> list[IntArray]:
-        return [] if self.pool is None else self.pool.counts(self.over)
+    def _pooled(self, index: Position) -> set[int]:
+        """The counts of a cell in the tables of the pool."""
+        if self.pool is not None and len(self._seen) < len(self.pool):
+            self._seen += self.pool.counts(self.over, len(self._seen))
+        return {int(counts[index]) for counts in self._seen}
 
     def values(self, index: Position) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""

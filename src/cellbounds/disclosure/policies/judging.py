@@ -141,22 +141,26 @@ def judged(
     that are cheapest come first, and nothing more is worked out than the outcome needs.
     """
     begun, main = time.perf_counter(), cases[0]
-    order = sorted(cases, key=lambda case: case.printed is None)
-    if decisive:
-        order.sort(key=lambda case: (case.printed is None, case is main))
+    covering = next((case for case in cases[1:] if _covers(case)), main)
+    # What shows every count costs nothing; then come the cells that tell most about the others.
+    leading = covering if decisive else main
+    order = sorted(cases, key=lambda case: (case.printed is None, case is not leading))
+    if decisive and covering is not main:
+        order.sort(key=lambda case: case is main)
     seen: dict[int, _Seen] = {}
     pool, first = None, answer
     for place, case in enumerate(order):
-        if decisive and case is main and _implied(seen.values(), cases):
+        if decisive and case is main and _implied(main, seen.get(id(covering))):
             continue
         part = effort
         if place < len(order) - 1:
-            share = MAIN_SHARE if case is main else 1 / (len(order) - place)
+            share = MAIN_SHARE if _covers(case) else 1 / (len(order) - place)
             part = effort.share(share)
         if case is not main:
             part = part.resumed(None).quiet()
         known = answer if case is main else None
-        one = seen[id(case)] = _look(case, part, known, pool)
+        # What covers everything is worked out as such; other margins are looked up in its tables.
+        one = seen[id(case)] = _look(case, part, known, None if _covers(case) else pool)
         if pool is None and case.printed is None:
             first = one.answer if first is None else first
             pool = Pool(case.known, one.answer, None if case.independent else case.whole)
@@ -208,15 +212,17 @@ class _Seen:
     answer: Attainable | None
 
 
-def _implied(seen: Iterable[_Seen], cases: Sequence[Case]) -> bool:
+def _covers(case: Case) -> bool:
+    """Whether a margin has all variables that are spoken of."""
+    domain = case.release.domain
+    named = {domain.base(name) for name in case.known.named_variables}
+    return named <= {domain.base(name) for name in case.over}
+
+
+def _implied(main: Case, covering: _Seen | None) -> bool:
     """Whether the cells are safe because those of all variables that are spoken of are."""
-    main = cases[0]
-    named = {main.release.domain.base(name) for name in main.known.named_variables}
-    return main.policy.carries_over() and any(
-        {main.release.domain.base(name) for name in one.case.over} >= named
-        and worst(finding.outcome for finding in one.findings) is Outcome.SAFE
-        for one in seen
-    )
+    outcomes = () if covering is None else (one.outcome for one in covering.findings)
+    return covering is not None and main.policy.carries_over() and worst(outcomes) is Outcome.SAFE
 
 
 def _look(case: Case, effort: Budget, answer: Attainable | None, pool: Pool | None) -> _Seen:
