@@ -217,12 +217,13 @@ class Attacker:
         if self.case.printed is not None:
             values = self.values(index)
             return question(values), values
-        for _ in range(TRIES + 1) if self.pool is not None else ():
+        pool = self.pool
+        for _ in () if pool is None else range(TRIES + 1):
             values = _open_between(0, None, self._pooled(index))
             answer = question(values)
             if answer is not None:
                 return answer, values
-            if self.effort.spent or not self.pool.widen(self.over, index):
+            if self.effort.spent or pool is None or not pool.widen(self.over, index):
                 break
         if not self.sets_first:
             values = self._between_bounds(index)
