@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -300,3 +303,21 @@ def test_rules_within_a_margin():
     exact = Policy("exact", rules=[ExactDisclosure(), SMALL_RULE])
     assert exact.within(domain, same, shown=True).rules == (SMALL_RULE,)
     assert exact.within(domain, same, shown=True, sums=True) is None
+
+
+KEY = re.compile(r"(?:^\| |(?<=`), )`(\w+)`(?=[^|]*\|)")
+"""Keys in the first column of a table."""
+
+
+def test_the_reference_page_has_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "policy-file.md").read_text("utf-8")
+    sections = dict(part.split("`", 1) for part in page.split("\n## `")[1:])
+    assert set(sections) == set(RULES)
+    for name, rule in RULES.items():
+        keys = {field.name for field in fields(rule)}
+        named = {key for line in sections[name].splitlines() for key in KEY.findall(line)}
+        assert named == keys, name
+    first = page.split("\n## `")[0]
+    assert {field.name for field in fields(Policy)} - {"rules"} <= set(
+        re.findall(r"`(\w+)`", first)
+    )
