@@ -274,6 +274,7 @@ def audit_content(
             "policy": verdict.policy.to_dict(),
             "independent": verdict.independent,
             "warning": verdict.warning,
+            "margins": [list(names) for names in verdict.margins],
             "knows": [known.notation for known in verdict.knows],
             "notes": list(verdict.notes),
             "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],

@@ -23,7 +23,6 @@ from cellbounds.results.answers import (
     cell_value,
     shown,
 )
-from cellbounds.statements.notation import names_text
 from cellbounds.text import aligned, counted, label_keys
 
 SHOWN = 40
@@ -82,7 +81,7 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
         place = dict(zip(finding.variables, finding.labels, strict=True))
         labels = [place.get(name, "") for name in names]
         mark = "UNSAFE" if finding.outcome is Outcome.UNSAFE else "undecided"
-        reason = _rule(verdict, finding), _evidence(finding)
+        reason = _rule(verdict, finding), _evidence(verdict, finding)
         lines.append([*labels, "", "", "", "", "", mark, *reason, *judged])
     header = [*keys, "count", *figures, "rule", "evidence", "policy", "verdict"]
     return csv_text(header, lines)
@@ -122,13 +121,13 @@ def _rule(verdict: Verdict, finding: Finding) -> str:
     return f"{finding.rule}: {next(rule.sentence for rule in rules if rule.name == finding.rule)}"
 
 
-def _evidence(finding: Finding) -> str:
-    """What a finding rests on, and where, if its place is no single cell."""
+def _evidence(verdict: Verdict, finding: Finding) -> str:
+    """What a finding rests on, and where, if its place is no single cell of the table."""
+    place = finding.place(verdict.over)
     if finding.respondent is None:
-        margin = f"[{names_text(finding.variables)}] " if finding.values is not None else ""
-        return f"{margin}{finding.where}: {finding.evidence}"
-    place = ", ".join(map(str, finding.respondent))
-    return f"somebody in {place} learns of {finding.where}: {finding.evidence}"
+        return f"{place}: {finding.evidence}"
+    somebody = ", ".join(map(str, finding.respondent))
+    return f"somebody in {somebody} learns of {place}: {finding.evidence}"
 
 
 def _table(
@@ -150,7 +149,7 @@ def _table(
         "\n".join(_head(answer, cells, verdict)),
         _listed(_title(verdict), answer, worst[:most], verdict, reasons),
         _left_out(worst[most:], "of these cells"),
-        _other_findings(others, len(others) if everything else SHOWN),
+        _other_findings(verdict, others, len(others) if everything else SHOWN),
         _changes(verdict, everything),
         _listed("The other cells" if worst else "", answer, rest[:room], verdict, {}),
         _left_out(rest[room:], "cells"),
@@ -247,12 +246,12 @@ def _listed(
     return f"{title}\n{table}".lstrip("\n")
 
 
-def _other_findings(findings: Sequence[Finding], most: int) -> str:
-    """Findings about rows, figures and groups, or from the view of a respondent."""
-    if not findings:
+def _other_findings(verdict: Verdict | None, findings: Sequence[Finding], most: int) -> str:
+    """Findings about margins, rows, figures and groups, or from the view of a respondent."""
+    if verdict is None or not findings:
         return ""
     header = ["outcome", "rule", "what was found"]
-    rows = [[str(one.outcome), one.rule, _evidence(one)] for one in findings[:most]]
+    rows = [[str(one.outcome), one.rule, _evidence(verdict, one)] for one in findings[:most]]
     table = f"Other findings\n{aligned(header, rows)}"
     return "\n".join(filter(None, [table, _left_out(findings[most:], "of these findings", "json")]))
 

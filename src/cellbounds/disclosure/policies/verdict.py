@@ -107,6 +107,11 @@ class Finding:
         place = ", ".join(texts) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
 
+    def place(self, over: tuple[str, ...]) -> str:
+        """The place in words, beside cells of `over`: of another margin, with the margin."""
+        elsewhere = self.values is not None and self.variables != over
+        return f"[{names_text(self.variables)}] {self.where}" if elsewhere else self.where
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values; everything, for the owner."""
         entries: dict[str, Any] = {

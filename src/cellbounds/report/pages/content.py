@@ -98,11 +98,13 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.outcome.value,
         "said": _reason(verdict),
         "independent": verdict.independent,
+        "margins": [list(names) for names in verdict.margins],
+        "besides": verdict.besides,
         "knows": [known.notation for known in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
-        "findings": [_plain(finding) for finding in (*verdict.broken, *verdict.open)],
+        "findings": [_plain(verdict, finding) for finding in (*verdict.broken, *verdict.open)],
     }
 
 
@@ -112,7 +114,7 @@ def _reason(verdict: Verdict) -> str:
     if outcome is Outcome.SAFE:
         return f"No rule of the policy is broken; {_many(len(verdict.cells), 'place')} looked at."
     first = (verdict.broken or verdict.open)[0]
-    where = f"first {first.where}: {first.evidence}."
+    where = f"first {first.place(verdict.over)}: {first.evidence}."
     if outcome is Outcome.UNSAFE:
         return f"A rule is broken for certain in {_many(len(verdict.broken), 'place')}; {where}"
     many = _many(len(verdict.open), "place")
@@ -123,7 +125,7 @@ def _many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _plain(finding: Finding) -> dict[str, Any]:
+def _plain(verdict: Verdict, finding: Finding) -> dict[str, Any]:
     """One finding as plain values; the count is there if the finding has it."""
     values: dict[str, Any] = {
         "rule": finding.rule,
@@ -132,7 +134,8 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "labels": [plain_label(label) for label in finding.labels],
         "response": finding.response,
         "respondent": finding.respondent and [plain_label(one) for one in finding.respondent],
-        **picked(finding, "where", "evidence", "change"),
+        "where": finding.place(verdict.over),
+        **picked(finding, "evidence", "change"),
     }
     if finding.values is not None:
         values |= plain_values(finding.values)
@@ -164,7 +167,8 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
                 statements = list(verdict.blame(finding))
         except CellboundsError as problem:
             return {"said": f"not worked out: {problem}", "findings": blamed}
-        blamed.append({"finding": place, "where": finding.where, "statements": statements})
+        where = finding.place(verdict.over)
+        blamed.append({"finding": place, "where": where, "statements": statements})
     left = len(broken) - len(blamed)
     rest = f"{_many(left, 'finding')} more not worked out" if left else ""
     return {"said": words + (rest or "every broken finding is listed"), "findings": blamed}
