@@ -25,6 +25,7 @@ from cellbounds.disclosure.policies.scenarios import (
     Case,
     Margins,
     as_respondent,
+    asked_margins,
     cases_of,
     checked_knowledge,
 )
@@ -103,6 +104,7 @@ def judge(
     ('county',)
     """
     begun, knows = time.perf_counter(), checked_knowledge(knows)
+    over = list(over) if isinstance(over, Iterator) else over
     try:
         cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
         start = not independent and table is not None
@@ -110,9 +112,18 @@ def judge(
         budget = resumable(budget, main.known, "sharp", main.over, None, start=start)
         return judged(cases, budget)[0]
     except Late:
-        chosen, names = policy_of(policy), release.domain.names
-        took = time.perf_counter() - begun
-        return Verdict(chosen, release, _open(chosen), independent, names, knows, seconds=took)
+        chosen = policy_of(policy)
+        names, *besides = asked_margins(release.domain, over) or [release.domain.names]
+        return Verdict(
+            policy=chosen,
+            release=release,
+            cells=_open(chosen),
+            independent=independent,
+            over=names,
+            knows=knows,
+            margins=tuple(besides),
+            seconds=time.perf_counter() - begun,
+        )
 
 
 def _open(policy: Policy) -> tuple[Finding, ...]:

@@ -87,7 +87,7 @@ def cases_of(
     """
     if not isinstance(release, Release):
         raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
-    domain, asked = release.domain, _asked(release.domain, over)
+    domain, asked = release.domain, asked_margins(release.domain, over)
     main = case_of(
         release,
         table,
@@ -113,7 +113,7 @@ def cases_of(
     return cases
 
 
-def _asked(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]:
+def asked_margins(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]:
     """The margins that are named, one or several; none if that is left open."""
     if over is None:
         return []
