@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.domain import Domain
+from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_of, ways_of
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.scenarios import cases_of, empty_rows
+from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
@@ -347,7 +348,7 @@ def _judged(
     design: Design, release: Release, table: Table, measures: Measures, budget: Budget
 ) -> JudgedDesign:
     begun = time.perf_counter()
-    cases = cases_of(release, table, measures.policy, independent=measures.independent)
+    cases = _cases(design, release, table, measures)
     verdict, answer = judged(cases, budget.share(least=LEAST_SECONDS), decisive=True)
     if answer is not None and (
         cases[0].known is not release or set(answer.over) != set(design.names)
@@ -377,6 +378,17 @@ def _judged(
         settled=settled or budget.deadline is None,
         seconds=time.perf_counter() - begun,
     )
+
+
+def _cases(design: Design, release: Release, table: Table, measures: Measures) -> list[Case]:
+    """What is judged of a design; of more cells than can be listed, the margins it speaks of."""
+    policy, over = measures.policy, None
+    narrowed = policy.within(release.domain, design.names)
+    # Cells behind a margin that keeps these rules keep them too.
+    if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
+        spoken = [names for names, _ in spoken_margins(release).values()]
+        policy, over = narrowed, [design.names, *spoken]
+    return cases_of(release, table, policy, over=over, independent=measures.independent)
 
 
 def _utility(release: Release, table: Table, measures: Measures) -> float:
