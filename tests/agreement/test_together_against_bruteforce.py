@@ -254,7 +254,7 @@ BETTER = {
         True,
     ),
     "rows published as empty": Targets(
-        Table(SQUARE, [[0, 0], [0, 3]]),
+        Table(SQUARE, [[0, 0], [0, 7]]),
         ("[a]",),
         ("[b|a]@0",),
         Policy("p", rules=[SmallCounts(at_most=3, values=2)]),

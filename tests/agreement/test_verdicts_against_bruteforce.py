@@ -141,6 +141,12 @@ def small_broken(rule, case, view, x, cell):
         kept.append(width >= rule.width)
     if rule.relative is not None:
         kept.append(Fraction(width, max(int(x[cell]), 1)) >= rule.relative)
+    if rule.protect_above is not None:
+        kept.append(bool((seen >= x[cell] + rule.protect_above).any()))
+    if rule.protect_below is not None:
+        kept.append(bool((seen <= max(x[cell] - rule.protect_below, 0)).any()))
+    if rule.above_threshold:
+        kept.append(bool((seen > rule.small).any()))
     return not (all(kept) if rule.need == "all" else any(kept))
 
 
@@ -163,12 +169,14 @@ def posterior_broken(rule, case, view, x, cell):
     low = 1 if rule.positive else 0
     if case.exempt[cell] or not low <= x[cell] <= small:
         return False
-    return small_chance(rule, view, cell) > rule.probability
+    return small_chance(rule, view, cell, int(x[cell])) > rule.probability
 
 
-def small_chance(rule, view, cell):
-    """The posterior probability that the cell holds a small count."""
-    low = 1 if rule.positive else 0
+def small_chance(rule, view, cell, truth=None):
+    """The posterior probability that the cell holds a small count, or one near the true one."""
+    low, high = 1 if rule.positive else 0, rule.small
+    if rule.near is not None:
+        low, high = truth - rule.near, truth + rule.near
     tables = view.whole
     if rule.prior == "uniform":
         weights = [1] * len(tables)
@@ -177,7 +185,7 @@ def small_chance(rule, view, cell):
         inverse = [most // math.factorial(n) for n in range(int(tables.max()) + 1)]
         weights = [math.prod(inverse[n] for n in row) for row in tables.tolist()]
     column = view.seen[:, cell].tolist()
-    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= rule.small)
+    part = sum(w for w, n in zip(weights, column, strict=True) if low <= n <= high)
     return Fraction(part, sum(weights))
 
 
@@ -270,6 +278,72 @@ def broken_places(rule, case, view, x):
 
 def any_broken(case, x):
     """Whether the policy is broken if `x` (flat, the whole table) is true."""
+    if case.over is not None:
+        return broken_over(case, x)
+    rules = [rule for rule in case.policy.rules if isinstance(rule, SmallCounts | PosteriorChance)]
+    shown = case.release.total.exact
+    small = any(rule.smallest <= shown <= rule.small for rule in rules) if shown else False
+    return small or any(broken_over(one, x) for one in (case, *margin_cases(case)))
+
+
+def margin_cases(case):
+    """Every margin that is spoken of, and its margins, with the rules that make sense there."""
+    domain = case.release.domain
+    spoken = [
+        one.variables for one in case.release.statements if not isinstance(one, Known | Total)
+    ]
+    exact = [
+        set(one.variables)
+        for one in case.release.statements
+        if isinstance(one, Margin)
+        and one.base is None
+        and all(isinstance(entry, int) for entry in one.entries.flat)
+        and set(one.variables) <= set(domain.names)
+    ]
+    bases = {}
+    for name in itertools.chain(*spoken):
+        bases.setdefault(domain.base(name), set()).add(name)
+    union = [
+        next(iter(bases[name])) if len(bases[name]) == 1 else name
+        for name in domain.names
+        if name in bases
+    ]
+    margins = {frozenset(union)} | {
+        frozenset(some)
+        for names in spoken
+        for size in range(1, len(names) + 1)
+        for some in itertools.combinations(names, size)
+    }
+    for margin in sorted(map(sorted, margins - {frozenset(), frozenset(domain.names)})):
+        names = {domain.base(name): name for name in margin} | {name: name for name in margin}
+        rules = []
+        for rule in case.policy.rules:
+            if isinstance(rule, GroupDisclosure):
+                rule = group_rule_within(rule, domain, margin, names)
+            shown = any(set(margin) <= one for one in exact)
+            if rule is None or isinstance(rule, MinimumCount):
+                continue
+            if not (shown and isinstance(rule, ExactDisclosure)):
+                rules.append(rule)
+        if rules:
+            policy = replace(case.policy, rules=tuple(rules))
+            yield replace(case, over=tuple(margin), policy=policy)
+
+
+def group_rule_within(rule, domain, margin, names):
+    """The rule about rows of a margin; None if it has no such rows."""
+    if not {*(rule.responses or ()), *(rule.given or ())} <= set(names):
+        return None
+    responses = rule.responses and tuple(names[name] for name in rule.responses)
+    given = rule.given and tuple(names[name] for name in rule.given)
+    free = [name for name in margin if name not in (given or ())]
+    if not (responses or free) or not all(is_partition(domain, name) for name in free):
+        return None
+    return replace(rule, responses=responses, given=given)
+
+
+def broken_over(case, x):
+    """The same about the cells of one margin."""
     counts = case.margin(x)
     rules = [rule for rule in case.policy.rules if not isinstance(rule, MinimumCount)]
     shown = [rule for rule in case.policy.rules if isinstance(rule, MinimumCount)]
@@ -306,6 +380,13 @@ def rules(draw, domain, kinds, exact_total):
                     {"relative": "3/2"},
                     {"values": 3, "width": 3},
                     {"values": 4, "relative": 1, "need": "any"},
+                    {"protect_above": 1},
+                    {"protect_above": 2, "protect_below": 1},
+                    {"protect_below": 2},
+                    {"protect_below": 1, "protect_above": 2, "need": "any"},
+                    {"protect_below": 1, "relative": 1, "need": "any"},
+                    {"above_threshold": True},
+                    {"above_threshold": True, "values": 3},
                 ]
             )
         )
@@ -327,6 +408,7 @@ def rules(draw, domain, kinds, exact_total):
         at_most=draw(st.integers(1, 3)),
         probability=draw(st.sampled_from(["1/3", "1/2", "2/3", "3/4", "0.9"])),
         positive=draw(st.booleans()),
+        near=draw(st.sampled_from([None, None, 0, 1, 2])),
         prior=draw(st.sampled_from(["uniform", "multinomial"] if exact_total else ["uniform"])),
     )
 
@@ -402,11 +484,11 @@ def check_findings(case):
     assert found.over == case.names
     assert found.outcome is overall(any_broken(case, x))
     for rule in case.policy.rules:
-        mine = {
-            (one.response, one.labels): one.outcome
-            for one in found.cells
-            if one.rule == rule.name and one.respondent is None
-        }
+        mine = {}
+        for one in found.cells:
+            here = one.variables == case.names or isinstance(rule, GroupDisclosure)
+            if one.rule == rule.name and one.respondent is None and here:
+                mine.setdefault((one.response, one.labels), one.outcome)  # the cells come first
         if isinstance(rule, MinimumCount):
             shown = [
                 (one.variables, one.labels, one.outcome)
@@ -621,6 +703,12 @@ def test_small_counts_of_sets_known_in_part(found, data):
             asked.append(width >= rule.width)
         if rule.relative is not None:
             asked.append(Fraction(width, max(count, 1)) >= rule.relative)
+        if rule.protect_above is not None:
+            asked.append(max(one) - count >= rule.protect_above)
+        if rule.protect_below is not None:
+            asked.append(min(one) == 0 or count - min(one) >= rule.protect_below)
+        if rule.above_threshold:
+            asked.append(max(one) > rule.small)
         return all(asked) if rule.need == "all" else any(asked)
 
     def broken(one, truths):
@@ -684,7 +772,8 @@ def test_respondents_in_alike_cells(case, independent):
         shape = release.domain.project(over).shape
         return np.arange(math.prod(shape)).reshape(shape)
 
-    quick = [one.to_dict() for one in found.cells if one.respondent is not None]
+    asked = judge(case.table, case.release, case.policy, over=case.names, independent=independent)
+    quick = [one.to_dict() for one in asked.cells if one.respondent is not None]
     judged = case_of(case.release, case.table, case.policy, independent=independent)
     outsider = Attacker(judged, judged.known, Budget(), sets_first=case.policy.many_values)
     slow = respondents(outsider, case.policy, Budget(), {}, alike=each_by_itself)

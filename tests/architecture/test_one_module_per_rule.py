@@ -23,6 +23,7 @@ class NoCertainCrowd(CellRule):
     """Nobody may be sure that so many people are in one cell."""
 
     name: ClassVar[str] = "no-certain-crowd"
+    about_hidden: ClassVar[bool] = True
 
     crowd: int
 
@@ -92,6 +93,7 @@ def test_it_audits_and_reports(policy):
 
 
 def test_it_explores(policy):
+    policy = cb.policies.Policy("crowds", rules=[NoCertainCrowd(crowd=65)])
     found = cb.explore(TABLE, response="b", digits=[1, 3], policy=policy)
     # Rates to three decimals tell that a lot of people are in a cell; nothing carries over.
     assert {one.outcome for one in found.designs} == {cb.Outcome.SAFE, cb.Outcome.UNSAFE}

@@ -24,7 +24,8 @@ def noon():
 def koch4(folder):
     """Two releases and a refusal."""
     table = cb.datasets.read("koch4")
-    ledger = Ledger.create(folder / "koch4.ledger", table, who="ann", clock=noon)
+    zeros = cb.policies.Policy("zeros", rules=[cb.policies.SmallCounts(at_most=3, values=2)])
+    ledger = Ledger.create(folder / "koch4.ledger", table, zeros, who="ann", clock=noon)
     for statement in ("[center,status]", "[recovery|center,status]@1"):
         ledger.commit(statement, table=table, who="ann", why="a request")
     with pytest.raises(NotSafe):

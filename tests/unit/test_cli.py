@@ -71,9 +71,11 @@ def validated(text):
 def test_unsafe_is_1(run, unsafe):
     code, out, err = run("audit", unsafe, "[col|row]")
     assert code == 1
-    assert out.startswith("UNSAFE under the policy small-counts: 3 findings break a rule\n")
+    assert out.startswith("UNSAFE under the policy small-counts: 5 findings break a rule\n")
     assert "a true count of at most 3" in out
+    assert "judged besides these cells: [row], [col]" in out
     assert "the only attainable count is 1" in out
+    assert "[row] a: the only attainable count is 2" in out
     assert err == ""
 
 
@@ -273,7 +275,10 @@ def test_json_of_an_audit_fits_its_schema(run, unsafe):
     assert first["values"] == [1]
     assert [cell["outcome"] for cell in content["cells"]] == ["unsafe"] * 3 + ["safe"]
     assert content["policy"]["name"] == "small-counts"
-    assert len(content["findings"]) == 3
+    assert content["margins"] == [["row"], ["col"]]
+    places = [finding["cell"] for finding in content["findings"]]
+    cells = [{"row": "a", "col": "x"}, {"row": "a", "col": "y"}, {"row": "b", "col": "x"}]
+    assert places == [*cells, {"row": "a"}, {"col": "x"}]
     assert content["findings"][0]["evidence"] == "the only attainable count is 1"
 
 
@@ -323,7 +328,7 @@ def test_csv(run, unsafe):
     code, out, _ = run("audit", unsafe, "[col|row]", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 1
-    assert len(rows) == 4
+    assert len(rows) == 6  # the cells, and what was found of margins
     assert rows[0] == {
         "row": "a",
         "col": "x",
@@ -333,7 +338,7 @@ def test_csv(run, unsafe):
         "size": "1",
         "values": "1",
         "mark": "UNSAFE",
-        "rule": "small-counts: a true count of at most 3 (<= 3; zeros included) must keep at "
+        "rule": "small-counts: a true count of at most 3 (<= 3; but not zero) must keep at "
         "least 2 attainable counts (>= 2)",
         "evidence": "the only attainable count is 1",
         "policy": "small-counts",
@@ -341,6 +346,8 @@ def test_csv(run, unsafe):
     }
     assert rows[3]["mark"] == "disclosed"
     assert rows[3]["evidence"] == ""
+    assert (rows[4]["row"], rows[4]["col"]) == ("a", "")
+    assert rows[4]["evidence"] == "[row] a: the only attainable count is 2"
 
 
 def test_csv_of_an_attack_has_no_counts(run, attacked):
@@ -428,7 +435,8 @@ def test_csv_has_a_line_for_findings_about_rows(run, groups, house):
 
 
 def test_a_profile_by_name_and_undecided(run, unsafe):
-    code, out, _ = run("audit", unsafe, "[row]", "--policy", "strict", "--seconds", "1e-9")
+    asked = "audit", unsafe, "[row]", "--over", "row,col"
+    code, out, _ = run(*asked, "--policy", "strict", "--seconds", "1e-9")
     assert code == 3
     assert "UNDECIDED under the policy strict" in out
 
@@ -635,10 +643,13 @@ def test_tabs_as_delimiters(run, tmp_path):
 
 def test_structural_zeros_do_not_make_unsafe(run, tmp_path):
     path = written(tmp_path / "t.csv", "row,col,count\na,y,20\nb,x,30\nb,y,41\n")
-    code, out, _ = run("audit", path, "[col|row]", "--format", "json")
+    rule = 'rule = "small-counts"\nat_most = 3\nzeros = true\nvalues = 2\n'
+    policy = written(tmp_path / "p.toml", f'name = "zeros"\n[[rule]]\n{rule}')
+    asked = "audit", path, "[col|row]", "--policy", policy, "--format", "json"
+    code, out, _ = run(*asked)
     assert code == 1
     assert json.loads(out)["summary"]["unsafe"] == 1
-    code, out, _ = run("audit", path, "[col|row]", "--structural", "--format", "json")
+    code, out, _ = run(*asked, "--structural")
     assert code == 0
     structural = [(c["row"], c["col"]) for c in validated(out)["cells"] if c["structural"]]
     assert structural == [("a", "x")]

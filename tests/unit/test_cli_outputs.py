@@ -389,8 +389,10 @@ def test_a_prior_of_a_policy_is_a_name(run, here):
     ("options", "said"),
     [
         ({"over": 5}, "variables are given as 5"),
-        ({"over": [["row"]]}, r"a variable is given as \['row'\]"),
-        ({"over": [3]}, "a variable is given as 3"),
+        ({"over": [["row"], "col"]}, r"a variable is given as \['row'\]"),
+        ({"over": [["row"], [3]]}, "a variable is given as 3"),
+        ({"over": [3]}, "variables are given as 3"),
+        ({"over": [["row"], []]}, "over names no variable"),
         ({"knows": 5}, "knows has 5"),
         ({"knows": None}, "knows has None"),
     ],

@@ -56,8 +56,8 @@ def test_every_cell_that_some_respondent_learns_about_is_marked(seed):
 def test_a_finding_names_the_place_that_a_respondent_learns_about():
     # Three attainable counts for everybody; for who is in the cell himself only two.
     policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)
-    assert judge(TABLE, MARGINS, policy_of(*policy.rules)).outcome is SAFE
-    found = judge(TABLE, MARGINS, policy)
+    assert judge(TABLE, MARGINS, policy_of(*policy.rules), over=DOMAIN.names).outcome is SAFE
+    found = judge(TABLE, MARGINS, policy, over=DOMAIN.names)
     assert of_respondents(found) == [
         (("a", "x"), ("a", "x"), UNSAFE),
         (("a", "y"), ("a", "x"), UNSAFE),
@@ -69,7 +69,8 @@ def test_a_finding_names_the_place_that_a_respondent_learns_about():
         == ["2 attainable counts: 1-2; and 2 more places"]
         + ["2 attainable counts: 0-1; and 2 more places"] * 2
     )
-    safe = judge(TABLE, MARGINS, policy_of(SmallCounts(at_most=3, values=2), respondent=True))
+    small = policy_of(SmallCounts(at_most=3, values=2), respondent=True)
+    safe = judge(TABLE, MARGINS, small, over=DOMAIN.names)
     assert of_respondents(safe) == [
         ((row, col), (row, col), SAFE) for row, col in [("a", "x"), ("a", "y"), ("b", "x")]
     ]
@@ -85,10 +86,10 @@ def test_rows_are_checked_whatever_rule_comes_first():
 
 def test_a_cell_without_an_upper_bound():
     release = cb.Release(DOMAIN, [cb.Margin(["row"], [2, ">=3"])])
-    found = judge(TABLE, release, policy_of(ExactDisclosure()))
+    found = judge(TABLE, release, policy_of(ExactDisclosure()), over=DOMAIN.names)
     assert found.outcome is SAFE
     least = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [[1, 1], [1, ">=5"]])])
-    found = judge(TABLE, least, policy_of(ExactDisclosure()))
+    found = judge(TABLE, least, policy_of(ExactDisclosure()), over=DOMAIN.names)
     assert [one.outcome for one in found.cells] == [UNSAFE, UNSAFE, UNSAFE, SAFE]
 
 
@@ -134,11 +135,11 @@ def test_chances_of_a_respondent_without_the_true_counts():
     # Every cell of row a and column x is 0, 1 or 2, each as likely: at most 1 in two thirds.
     rules = [PosteriorChance(at_most=1, probability=limit) for limit in ("0.6", "0.7")]
     for rule, outcome in zip(rules, [UNSAFE, SAFE], strict=True):
-        found = judge(None, MARGINS, policy_of(rule), independent=True)
+        found = judge(None, MARGINS, policy_of(rule), independent=True, over=DOMAIN.names)
         assert [one.outcome for one in found.cells] == [outcome] * 3 + [SAFE]
     # Who is in a cell himself knows that the one beside it is 0 or 1.
     policy = policy_of(rules[1], respondent=True, respondent_at_most=2)
-    found = judge(None, MARGINS, policy, independent=True)
+    found = judge(None, MARGINS, policy, independent=True, over=DOMAIN.names)
     assert of_respondents(found)[0] == (("a", "x"), ("a", "y"), UNSAFE)
 
 
@@ -162,12 +163,13 @@ def test_tables_are_listed_up_to_a_limit():
     release = cb.Release(domain, [cb.Total(3)])  # ten tables
     rule = PosteriorChance(at_most=1, probability="0.9")
     for most, exceeds in [(9, None), (10, False), (11, False)]:
-        chances = PosteriorChances(release, ("some",), rule, Budget(), most_listed=most)
-        assert chances.of(1).exceeds(rule.probability) is exceeds, most
+        close = PosteriorChance(at_most=1, probability="7/10")
+        chances = PosteriorChances(release, ("some",), close, Budget(), most_listed=most)
+        assert chances.of(1).exceeds(close.probability) is exceeds, most
     found = judge(table, release, policy_of(rule), over=["some"])
     assert found.outcome is SAFE
     assert [one.evidence for one in found.cells] == [
-        "probability 7/10 (every table listed)",
+        "probability 0.7 (exact, N, then parts of summed cells, every table listed)"
     ]
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from dataclasses import fields
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+import cellbounds as cb
 from cellbounds import InvalidInput, policies
 from cellbounds.disclosure.policies import (
     DEFAULT,
@@ -61,6 +65,10 @@ def test_numbers_are_exact():
         (SmallCounts, {"at_most": 3, "width": 0}, "can never fail"),
         (SmallCounts, {"at_most": 3, "values": 1, "width": 0}, "can never fail"),
         (SmallCounts, {"at_most": 3, "values": 2, "relative": 0}, "can never fail"),
+        (SmallCounts, {"at_most": 3, "protect_above": 0}, "can never fail"),
+        (SmallCounts, {"at_most": 3, "protect_below": -1}, "protect_below"),
+        (SmallCounts, {"at_most": 3, "above_threshold": False}, "asks for nothing"),
+        (SmallCounts, {"at_most": 3, "above_threshold": "yes"}, "true or false"),
         (SmallCounts, {"at_most": 3, "values": "2"}, "values .* is '2'"),
         (SmallCounts, {"at_most": 0, "values": 2, "zeros": False}, "there are none"),
         (SmallCounts, {"at_most": 3, "values": 2, "zeros": "yes"}, "true or false"),
@@ -146,7 +154,7 @@ def test_the_shipped_profiles():
 
 def test_the_default_is_the_rule_of_the_audit():
     assert DEFAULT == "small-counts"
-    assert policies.read(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=True),)
+    assert policies.read(DEFAULT).rules == (SmallCounts(at_most=3, values=2, zeros=False),)
 
 
 FILE = """
@@ -272,18 +280,44 @@ if importlib.util.find_spec("yaml") is not None:
 
 
 def test_rules_within_a_margin():
+    levels = {"county": ["A", "B", "C"], "education": ["low", "high"]}
+    merged = cb.Grouping("education", {"any": ["low", "high"]})
+    some = cb.Grouping("county", {"A": ["A"], "A or B": ["A", "B"]})
+    domain = cb.Domain(levels, groupings={"merged": merged, "some": some})
     rows = GroupDisclosure(responses=["education"])
     both = Policy("both", rules=[SMALL_RULE, rows], respondent=True)
-    same = {"education": "education", "county": "county"}
-    assert both.within(same) == both
-    assert both.within({"education": "merged"}).rules[1].responses == ("merged",)
-    fewer = both.within({"county": "county"})
+    same = ["education", "county"]
+    assert both.within(domain, same) == both
+    assert both.within(domain, ["merged"]).rules[1].responses == ("merged",)
+    fewer = both.within(domain, ["county"])
     assert fewer.rules == (SMALL_RULE,)
     assert fewer.respondent
-    given = Policy("given", rules=[SMALL_RULE, GroupDisclosure(given=["county"])])
-    assert given.within(same) == given
-    assert given.within({**same, "county": "merged"}).rules[1].given == ("merged",)
-    assert given.within({"county": "county"}).rules == (SMALL_RULE,)  # no response is left
-    assert Policy("rows", rules=[rows]).within({"county": "county"}) is None
+    given = Policy("given", rules=[SMALL_RULE, GroupDisclosure(given=["education"])])
+    assert given.within(domain, same) == given
+    assert given.within(domain, ["merged", "county"]).rules[1].given == ("merged",)
+    assert given.within(domain, ["education"]).rules == (SMALL_RULE,)  # no response is left
+    assert given.within(domain, ["education", "some"]).rules == (SMALL_RULE,)  # nor a partition
+    assert Policy("rows", rules=[rows]).within(domain, ["county"]) is None
     shown = Policy("shown", rules=[MinimumCount(at_least=3)])
-    assert shown.within(same) is None
+    assert shown.within(domain, same) is None
+    exact = Policy("exact", rules=[ExactDisclosure(), SMALL_RULE])
+    assert exact.within(domain, same, shown=True).rules == (SMALL_RULE,)
+    assert exact.within(domain, same, shown=True, sums=True) is None
+
+
+KEY = re.compile(r"(?:^\| |(?<=`), )`(\w+)`(?=[^|]*\|)")
+"""Keys in the first column of a table."""
+
+
+def test_the_reference_page_has_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "policy-file.md").read_text("utf-8")
+    sections = dict(part.split("`", 1) for part in page.split("\n## `")[1:])
+    assert set(sections) == set(RULES)
+    for name, rule in RULES.items():
+        keys = {field.name for field in fields(rule)}
+        named = {key for line in sections[name].splitlines() for key in KEY.findall(line)}
+        assert named == keys, name
+    first = page.split("\n## `")[0]
+    assert {field.name for field in fields(Policy)} - {"rules"} <= set(
+        re.findall(r"`(\w+)`", first)
+    )

@@ -76,6 +76,7 @@ def cases():
     blocked = table_of(squares, [[0, 4], [6, 3]], [[True, False], [False, False]])
     yield "unsaid zeros", blocked, ["[a]", "[b]"], {}
     yield "unsaid zeros, independent", blocked, ["[a]", "[b]"], {"independent": True}
+    yield "shown margin", cb.datasets.read("census3"), ["[gender,race]"], {}
     yield "over a margin", cb.datasets.read("koch4"), ["[center,status]"], {"over": ("center",)}
 
 
@@ -181,6 +182,23 @@ def test_the_page_shows_what_the_report_says():
     assert len(titles) == 16  # each cell once
     assert titles.count("count 15; only 15 is attainable") == 2
     assert "count 1; only 1 is attainable; breaks a rule" in titles
+
+
+def test_what_was_judged_besides_the_cells_is_told_with_the_margin():
+    report = build_report(audited("shown margin"))
+    said = report.to_dict()["internal"]["verdict"]
+    assert said["margins"] == [["gender", "race"]]
+    assert said["besides"] == "[gender,race]"
+    (finding,) = said["findings"]
+    assert finding["where"] == "[gender,race] Female, Chinese"
+    page = report.to_html()
+    assert page.count("Judged besides the cells: [gender,race].") == 1
+    assert '<th scope="row">[gender,race] Female, Chinese</th>' in page
+    alone = build_report(audited("shown margin", over=("gender", "race", "income")))
+    told = alone.to_dict()["internal"]["verdict"]
+    assert (told["margins"], told["besides"], told["findings"]) == ([], "", [])
+    assert "Judged besides" not in alone.to_html()
+    assert "Judged besides" not in build_report(audited("shown margin"), public=True).to_html()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -47,7 +47,7 @@ def test_each_published_table_is_asked_about_once(asked):
 def test_what_a_verdict_left_open_is_asked_for_again(asked):
     release, policy = cb.publish(CHILDREN, "[education|county]@2"), cb.policies.read("small-counts")
     case = case_of(release, CHILDREN, policy, over=("county", "education"))
-    _, answer = judged(case, Budget.until(0.0))
+    _, answer = judged([case], Budget.until(0.0))
     assert answer is None
     unsettled = cb.attainable(cb.publish(KOCH, *PAIRS), seconds=1e-9)
     assert unsettled.evidence is not cb.Evidence.EXACT
@@ -71,7 +71,7 @@ def test_guessing_from_a_verdict_is_guessing_anew(data):
     policy = cb.policies.read(data.draw(st.sampled_from(["small-counts", "strict"])))
     plain = replace(policy, respondent=False)
     case = case_of(release, table, plain, independent=independent)
-    _, answer = judged(case, Budget())
+    _, answer = judged([case], Budget())
     how = {"independent": independent, "seconds": None}
     anew = guessing_risk(release, case.margin, policy, **how)
     assert guessing_risk(release, case.margin, policy, **how, answer=answer) == anew
@@ -82,7 +82,10 @@ def test_structural_zeros_are_said_by_the_release_so_that_the_question_is_the_sa
     domain = cb.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})
     table = cb.Table(domain, counts, structural=np.array(counts) == 0)
     found = explore(table, response="b", digits=[2])
-    assert len(asked) == len(found.designs) == 2
+    assert [one.design.given for one in found.designs] == [(), ("a",)]
+    # The zeros are about all cells, which so are judged besides the margin: each question once.
+    assert [over for _, over in asked] == [("a", "b"), ("b",), ("a", "b")]
+    assert len(set(asked)) == 3
 
 
 def test_the_worst_outcome():

@@ -13,7 +13,7 @@ from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.judging import first_share, judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
-from cellbounds.disclosure.policies.scenarios import Case, case_of, margin_of
+from cellbounds.disclosure.policies.scenarios import Case, Margins, cases_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
 from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.results import Attainable, Unbounded, ValueSet
@@ -278,6 +278,7 @@ def audit_content(
             "policy": verdict.policy.to_dict(),
             "independent": verdict.independent,
             "warning": verdict.warning,
+            "margins": [list(names) for names in verdict.margins],
             "knows": [known.notation for known in verdict.knows],
             "notes": list(verdict.notes),
             "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
@@ -291,7 +292,7 @@ def audit(
     release: Release,
     policy: Policy | str | Path = DEFAULT,
     *,
-    over: Iterable[str] | None = None,
+    over: Margins | None = None,
     independent: bool = False,
     knows: Iterable[Known] = (),
     budget: Budget = UNLIMITED,
@@ -328,7 +329,8 @@ def audit(
     """
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
-    case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
+    cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
+    case = cases[0]
     margin = margin_of(release, table, case.over)
     start = None if independent else table
     budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
@@ -341,8 +343,8 @@ def audit(
     if budget.deadline is None and answer is not None:
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
-    verdict, again = judged(case, budget, None if late else answer)
-    answer = answer or again
+    verdict, again = judged(cases, budget, None if late else answer)
+    answer = answer or (again if again is not None and again.over == case.over else None)
     cells: list[CellRisk] = []
     with suppress(Late):  # those that were listed stay
         for cell in () if answer is None else _cells(answer, case, margin, verdict):

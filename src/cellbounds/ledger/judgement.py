@@ -262,7 +262,7 @@ class CumulativeJudge:
                 self._table,
                 release,
                 target.policy,
-                over=target.over,
+                over=target.margins(release),
                 knows=self._knows,
                 independent=self._state.independent,
                 budget=budget,

@@ -21,6 +21,7 @@ import numpy as np
 from cellbounds.data.domain import Domain, Grouping
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy
+from cellbounds.disclosure.policies.scenarios import spoken_margins
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, body_of, kept_table
 from cellbounds.ledger.errors import LedgerError
@@ -248,11 +249,31 @@ class ProtectedCells:
         The policy, as far as it speaks of them.
     said
         The target in words.
+    part
+        The derived variable of the records that are counted, the first of `over`, if not all are.
+    spoken
+        Whether the margins that releases speak of must be safe too.
     """
 
     over: tuple[str, ...] | None
     policy: Policy
     said: str
+    part: str | None = None
+    spoken: bool = False
+
+    def margins(self, release: Release) -> list[tuple[str, ...]] | None:
+        """What is judged of it: with `spoken`, also the margins that a release speaks of.
+
+        None is for all of these that a table without versions has.
+        """
+        if self.over is None or not self.spoken:
+            return None if self.over is None else [self.over]
+        names = self.over if self.part is None else self.over[1:]
+        part = () if self.part is None else (self.part,)
+        known = (*release.domain.names, *release.domain.groupings)
+        inside = [name for name in known if release.domain.base(name) in names]
+        spoken = [tuple(name for name in inside if name in one) for one in spoken_margins(release)]
+        return [self.over, *((*part, *some) for some in dict.fromkeys(spoken) if some)]
 
 
 def joined(state: LedgerState, pieces: Iterable[PublishedRelease]) -> Release:
@@ -376,7 +397,7 @@ def _target(
     everybody = len(_members(state, without, version)) == len(_stays(state))
     part = None if everybody else _part_name(state, without, version)
     # Rules about other variables are kept by the whole table, where all of them are.
-    policy = state.policy if everything else state.policy.within({name: name for name in names})
+    policy = state.policy if everything else state.policy.within(state.domain, names)
     if policy is None:
         return None
     if part is not None:
@@ -390,7 +411,7 @@ def _target(
     elif without:
         how, earlier, later = _change(without, version)
         words += f" in the records {how} from version {earlier} to version {later}"
-    return ProtectedCells(over, policy, words)
+    return ProtectedCells(over, policy, words, part, everything)
 
 
 def _change(without: int, version: int) -> tuple[str, int, int]:

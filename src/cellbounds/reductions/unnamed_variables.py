@@ -180,6 +180,12 @@ class ExpandedSolution(Solution):
         reduced = self._reduced
         return checked(reduced.whole, table, reduced.asked.over, index, value)
 
+    def another(self, level: int, /) -> Table | None:
+        """As over fewer variables, with everybody somewhere on the free ones."""
+        part = self._inner.another(level)
+        first = (0,) * len(self._reduced.asked.over)
+        return None if part is None else self._completed(part, first, 0)
+
     def _completed(self, part: Table, index: Position, value: int) -> Table:
         """Put everybody of a table over fewer variables somewhere on the free ones."""
         reduced = self._reduced

@@ -80,7 +80,7 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
     for finding in others:
         place = dict(zip(finding.variables, finding.labels, strict=True))
         labels = [place.get(name, "") for name in names]
-        reason = _rule(verdict, finding), _evidence(finding)
+        reason = _rule(verdict, finding), _evidence(verdict, finding)
         lines.append([*labels, *[""] * 5, MARKS[finding.outcome], *reason, *judged])
     header = [*keys, "count", *header, "rule", "evidence", "policy", "verdict"]
     return csv_text(header, lines)
@@ -108,12 +108,13 @@ def _rule(verdict: Verdict, finding: Finding) -> str:
     return f"{finding.rule}: {next(rule.sentence for rule in rules if rule.name == finding.rule)}"
 
 
-def _evidence(finding: Finding) -> str:
-    """What a finding rests on, and where, if its place is no single cell."""
+def _evidence(verdict: Verdict, finding: Finding) -> str:
+    """What a finding rests on, and where, if its place is no single cell of the table."""
+    place = finding.place(verdict.over)
     if finding.respondent is None:
-        return f"{finding.where}: {finding.evidence}"
-    place = ", ".join(map(str, finding.respondent))
-    return f"somebody in {place} learns of {finding.where}: {finding.evidence}"
+        return f"{place}: {finding.evidence}"
+    somebody = ", ".join(map(str, finding.respondent))
+    return f"somebody in {somebody} learns of {place}: {finding.evidence}"
 
 
 def _table(
@@ -144,7 +145,7 @@ def _table(
         "\n".join(_head(answer, cells, verdict)),
         _listed(title, answer, worst[:most], verdict, reasons),
         _left_out(worst[most:], "of these cells"),
-        _other_findings(others, len(others) if everything else SHOWN) if others else "",
+        _other_findings(verdict, others, len(others) if everything else SHOWN),
         _changes(verdict.changes, everything) if verdict and verdict.changes else "",
         _listed("The other cells" if worst else "", answer, rest[:room], verdict, {}),
         _left_out(rest[room:], "cells"),
@@ -188,7 +189,9 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
         if verdict.knows:
             given = ", ".join(known.notation for known in verdict.knows)
             lines.append(f"  the intruder also knows: {given}")
-        lines += [about, f"  {known}", *(f"  note: {note}" for note in verdict.notes)]
+        besides = [f"  judged besides these cells: {verdict.besides}"] if verdict.margins else []
+        notes = (f"  note: {note}" for note in verdict.notes)
+        lines += [about, *besides, f"  {known}", *notes]
     if counts["unsettled"]:
         many = counts["unsettled"]
         lines.append(
@@ -234,12 +237,14 @@ def _listed(
     return f"{title}\n{table}".lstrip("\n")
 
 
-def _other_findings(findings: Sequence[Finding], most: int) -> str:
-    """Findings about rows, figures and groups, or from the view of a respondent."""
+def _other_findings(verdict: Verdict | None, findings: Sequence[Finding], most: int) -> str:
+    """Findings about margins, rows, figures and groups, or from the view of a respondent."""
+    if verdict is None or not findings:
+        return ""
     header = ["outcome", "rule", "what was found"]
-    rows = [[str(finding.outcome), finding.rule, _evidence(finding)] for finding in findings[:most]]
-    left_out = _left_out(findings[most:], "of these findings", "json")
-    return "\n".join(filter(None, ["Other findings", aligned(header, rows), left_out]))
+    rows = [[str(one.outcome), one.rule, _evidence(verdict, one)] for one in findings[:most]]
+    table = f"Other findings\n{aligned(header, rows)}"
+    return "\n".join(filter(None, [table, _left_out(findings[most:], "of these findings", "json")]))
 
 
 def _left_out(rest: Sequence[object], what: str, style: str = "csv") -> str:

@@ -15,6 +15,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, Unsettled
+from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence, Explanation
 from cellbounds.results.solution import Solution
@@ -443,6 +444,11 @@ class Attainable(CertifiedAnswer):
         """
         if self._source is not None:
             self._source.gather(self._places)
+
+    def another(self, level: int) -> Table | None:
+        """A table that differs in many cells from those of other levels (1, 2, ...), if any."""
+        table = None if self._source is None else self._source.another(level)
+        return None if table is None or violations(table, self.release) else table
 
     def witness(self, *labels: Label, value: int) -> Table:
         """A consistent table in which the cell holds `value`, built and checked now."""

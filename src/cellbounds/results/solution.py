@@ -118,6 +118,13 @@ class Solution:
         """A consistent table in which the cell holds `value`, checked in exact arithmetic."""
         raise NotImplementedError
 
+    def another(self, _level: int, /) -> Table | None:
+        """A table that fits and differs in many cells from those of other levels, if one is known.
+
+        Levels count from 1; whoever uses the table checks it.
+        """
+        return None
+
     def proof(self, _index: Position, _side: int, /) -> str:
         """What proved a bound: a closed form, a dual vector, a solver."""
         return self._proof

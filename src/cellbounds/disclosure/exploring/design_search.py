@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.domain import Domain
+from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.data.table import Table
 from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_of, ways_of
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.scenarios import case_of, empty_rows
+from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
@@ -347,8 +348,13 @@ def _judged(
     design: Design, release: Release, table: Table, measures: Measures, budget: Budget
 ) -> JudgedDesign:
     begun = time.perf_counter()
-    verdict, answer = _verdict(design, release, table, measures, budget)
-    margin = table.margin(design.names)
+    cases = _cases(design, release, table, measures)
+    verdict, answer = judged(cases, budget.share(least=LEAST_SECONDS), decisive=True)
+    if answer is not None and (
+        cases[0].known is not release or set(answer.over) != set(design.names)
+    ):
+        answer = None  # it knows more than the release says, or is about other cells
+    margin = table.margin(design.names if answer is None else answer.over)
     guessed = guessing_risk(
         release,
         margin,
@@ -374,30 +380,15 @@ def _judged(
     )
 
 
-def _verdict(
-    design: Design, release: Release, table: Table, measures: Measures, budget: Budget
-) -> tuple[Verdict, Attainable | None]:
-    """The worse verdict: of the published table, or of all cells of the table behind it.
-
-    With it come the attainable counts of the published table, if they were asked for.
-    """
-    policy, independent = measures.policy, measures.independent
-    narrowed = policy.within(dict(zip(design.variables, design.names, strict=True)))
-    verdict, answer = None, None
-    if narrowed is not None:
-        case = case_of(release, table, narrowed, over=design.names, independent=independent)
-        verdict, answer = judged(case, budget.share(least=LEAST_SECONDS))
-        if case.known is not release:
-            answer = None  # it knows more than the release says
-        complete = set(design.names) == set(table.domain.names)
-        implied = verdict.safe and policy.carries_over()
-        if complete or implied or verdict.outcome is Outcome.UNSAFE:
-            return verdict, answer
-    rest = budget.share(least=LEAST_SECONDS)
-    behind = judge(table, release, policy, independent=independent, budget=rest)
-    if verdict is None or verdict.safe or behind.outcome is Outcome.UNSAFE:
-        return behind, answer
-    return verdict, answer
+def _cases(design: Design, release: Release, table: Table, measures: Measures) -> list[Case]:
+    """What is judged of a design; of more cells than can be listed, the margins it speaks of."""
+    policy, over = measures.policy, None
+    narrowed = policy.within(release.domain, design.names)
+    # Cells behind a margin that keeps these rules keep them too.
+    if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
+        spoken = [names for names, _ in spoken_margins(release).values()]
+        policy, over = narrowed, [design.names, *spoken]
+    return cases_of(release, table, policy, over=over, independent=measures.independent)
 
 
 def _utility(release: Release, table: Table, measures: Measures) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy.typing as npt
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import Rule, certainly_zero
-from cellbounds.disclosure.policies.scenarios import Case
+from cellbounds.disclosure.policies.scenarios import Case, margin_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import violations
 from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
 from cellbounds.results.solution import Arrays
+from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Release
@@ -29,6 +31,89 @@ SHARE = 0.6
 Position = tuple[int, ...]
 
 Question = Callable[[ValueSet], bool | None]
+
+MOST_TABLES = 200
+"""Tables that margins are looked up in."""
+
+LEVELS = 4
+"""Tables that differ in many cells, which come first."""
+
+TRIES = LEVELS + 2
+"""Tables that are made for one cell of a margin that is open."""
+
+
+class Pool:
+    """Tables that fit what is known: margins that differ among them need no solver.
+
+    They are witnesses of what was worked out about the cells of one margin (`answer`), made when a
+    cell of another margin is looked up that all tables so far agree on.
+    """
+
+    def __init__(self, release: Release, answer: Attainable | None, start: Table | None) -> None:
+        self._release, self._answer = release, answer
+        self._base = () if answer is None else answer.over
+        self._tables = [] if start is None else [start]
+        self._margins: list[IntArray] = []
+        self._made: set[tuple[Position, int]] = set()
+        self._level = 0
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def counts(self, over: tuple[str, ...], first: int = 0) -> list[IntArray]:
+        """What each table, from the first on, has in the cells of a margin."""
+        if not set(over) <= set(self._base):
+            return [margin_of(self._release, one, over).counts for one in self._tables[first:]]
+        # Sums of small arrays are far cheaper than margins of the tables.
+        new = self._tables[len(self._margins) :]
+        self._margins += [margin_of(self._release, one, self._base).counts for one in new]
+        order = [self._base.index(name) for name in over]
+        rest = tuple(axis for axis in range(len(self._base)) if axis not in order)
+        kept = sorted(order)
+        axes = [kept.index(axis) for axis in order]
+        return [one.sum(axis=rest).transpose(axes) for one in self._margins[first:]]
+
+    def widen(self, over: tuple[str, ...], index: Position) -> bool:
+        """Add a table that is likely to have another count in this cell; False if there is none.
+
+        That is one with the largest, or else the smallest, count of some cell inside.
+        """
+        if self._answer is None or not set(over) <= set(self._base) or len(self) >= MOST_TABLES:
+            return False
+        if self._level < LEVELS:
+            self._level += 1
+            table = self._answer.another(self._level)
+            self._tables += [] if table is None else [table]
+            return True
+        _, attained = self._answer.ends()
+        fixed = dict(zip(over, index, strict=True))
+        inside = tuple(
+            range(size) if name not in fixed else (fixed[name],)
+            for name, size in zip(self._base, attained[0].shape, strict=True)
+        )
+        cells = [(cell, *(side[cell] for side in attained)) for cell in itertools.product(*inside)]
+        ends = [
+            (int(high) - int(low), cell, int(end))
+            for cell, low, high in cells
+            if low is not None and high is not None and not isinstance(high, Unbounded)
+            for end in (high, low)
+            if low != high and (cell, int(end)) not in self._made
+        ]
+        if not ends:
+            return False
+        _, cell, end = max(ends, key=lambda one: (one[0], one[2]))
+        self._made.add((cell, end))
+        labels = self._answer.domain.labels(cell)
+        with suppress(TooMuchWork, Unsettled, UnsupportedRelease):
+            self._tables.append(self._answer.witness(*labels, value=end))
+        return True
+
+    def within(self, over: tuple[str, ...], index: Position) -> Pool:
+        """The tables that have somebody in a cell of a margin."""
+        chosen = zip(self._tables, self.counts(over), strict=True)
+        pool = Pool(self._release, None, None)
+        pool._tables = [table for table, counts in chosen if counts[index] > 0]
+        return pool
 
 
 class Attacker:
@@ -49,6 +134,8 @@ class Attacker:
     respondent, possible
         His own cell, if he is in the table himself; and whether he may be there at all: None if
         that is open.
+    pool
+        Tables that may settle a question before anything is worked out.
     beside
         The same with his own cell being small: which counts the others may truly hold then.
     notes
@@ -65,6 +152,7 @@ class Attacker:
         *,
         sets_first: bool = False,
         answer: Attainable | None = None,
+        pool: Pool | None = None,
         respondent: tuple[Label, ...] | None = None,
         possible: bool | None = True,
     ) -> None:
@@ -72,8 +160,9 @@ class Attacker:
         self.over, self.domain, self.counts = case.over, case.margin.domain, case.counts
         self.structural, self.exempt, self.remedy = case.margin.structural, case.exempt, case.remedy
         self.respondent, self.possible = respondent, possible
-        self.sets_first, self.answer = sets_first, answer
+        self.sets_first, self.answer, self.pool = sets_first, answer, pool
         self.notes: list[str] = []
+        self._seen: list[IntArray] = []
         self._rows: dict[tuple[str, ...], npt.NDArray[np.object_]] = {}
         self._coarse: dict[Position, ValueSet] = {}
         self._fine: dict[Position, ValueSet] = {}
@@ -125,6 +214,17 @@ class Attacker:
         """The answer of a question about one cell, and the counts that it rests on."""
         if self._like is not None:
             return self._like.decided(self._swaps.get(index, index), question)
+        if self.case.printed is not None:
+            values = self.values(index)
+            return question(values), values
+        pool = self.pool
+        for _ in () if pool is None else range(TRIES + 1):
+            values = _open_between(0, None, self._pooled(index))
+            answer = question(values)
+            if answer is not None:
+                return answer, values
+            if self.effort.spent or pool is None or not pool.widen(self.over, index):
+                break
         if not self.sets_first:
             values = self._between_bounds(index)
             answer = question(values)
@@ -133,10 +233,18 @@ class Attacker:
         values = self.values(index)
         return question(values), values
 
+    def _pooled(self, index: Position) -> set[int]:
+        """The counts of a cell in the tables of the pool."""
+        if self.pool is not None and len(self._seen) < len(self.pool):
+            self._seen += self.pool.counts(self.over, len(self._seen))
+        return {int(counts[index]) for counts in self._seen}
+
     def values(self, index: Position) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""
         if self._like is not None:
             return self._like.values(self._swaps.get(index, index))
+        if self.case.printed is not None:
+            return ValueSet.from_values([int(self.case.printed[index])])
         if index not in self._fine:
             answer = self._attainable
             self._fine[index] = self._nothing(index) if answer is None else answer.at(index)

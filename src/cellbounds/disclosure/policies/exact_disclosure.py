@@ -25,6 +25,8 @@ FORBIDDEN = {
 class ExactDisclosure(CellRule):
     """No cell (`of`: any, zeros, positive) may have a single attainable count.
 
+    Counts that are shown are not worked out: of margins the rule speaks where they are hidden.
+
     Examples
     --------
     >>> print(ExactDisclosure(of="positive").sentence)
@@ -32,6 +34,7 @@ class ExactDisclosure(CellRule):
     """
 
     name: ClassVar[str] = "exact-disclosure"
+    about_hidden: ClassVar[bool] = True
 
     of: str = "any"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -105,6 +105,13 @@ class GroupDisclosure(Rule):
                     "are, but these levels overlap or leave somebody out; judge over the variable "
                     "behind it"
                 )
+
+    def fits(self, domain: Domain, over: Sequence[str]) -> bool:
+        """Whether there are rows among these cells, and they share everybody out."""
+        rows = self.rows(tuple(over))
+        learnt = [name for name in over if any(name not in given for _, given in rows)]
+        shared = all(map(domain.shares_out, learnt))
+        return bool(rows) and shared and Rule.fits(self, domain, over)
 
     def within(self, names: Mapping[str, str]) -> GroupDisclosure | None:
         """The rule about a margin that has its variables, and leaves a response among them."""

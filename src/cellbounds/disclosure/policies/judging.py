@@ -18,10 +18,17 @@ import numpy as np
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.attacker import Attacker
+from cellbounds.disclosure.policies.attacker import Attacker, Pool
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
 from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_within
-from cellbounds.disclosure.policies.scenarios import Case, as_respondent, case_of, checked_knowledge
+from cellbounds.disclosure.policies.scenarios import (
+    Case,
+    Margins,
+    as_respondent,
+    asked_margins,
+    cases_of,
+    checked_knowledge,
+)
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 from cellbounds.errors import InconsistentRelease, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import System, compile_release
@@ -42,7 +49,7 @@ def judge(
     release: Release,
     policy: Policy | str | Path = DEFAULT,
     *,
-    over: Iterable[str] | None = None,
+    over: Margins | None = None,
     knows: Iterable[Known] = (),
     independent: bool = False,
     budget: Budget = UNLIMITED,
@@ -64,8 +71,11 @@ def judge(
     policy
         A profile's name, a file, or a :class:`Policy`.
     over
-        Judge the cells of this margin instead of those of the table; derived variables may be
-        named. A margin can give away what none of its parts does, and the other way round.
+        Judge the cells of this margin, or of these margins, alone; derived variables may be named.
+        Unless said, everything is judged that the release speaks of: the cells of the table, every
+        margin that a statement speaks of (of rates, of responses and givens), and its own margins.
+        A margin can give away what none of its parts does, and the other way round. The verdict
+        lists what was judged (``verdict.margins``, besides ``verdict.over``).
     knows
         What an intruder knows besides, such as ``Known(["sex"], lower={"f": 3})``.
     independent
@@ -94,15 +104,26 @@ def judge(
     ('county',)
     """
     begun, knows = time.perf_counter(), checked_knowledge(knows)
+    over = list(over) if isinstance(over, Iterator) else over
     try:
-        case = case_of(release, table, policy, over=over, knows=knows, independent=independent)
+        cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
         start = not independent and table is not None
-        budget = resumable(budget, case.known, "sharp", case.over, None, start=start)
-        return judged(case, budget)[0]
+        main = cases[0]
+        budget = resumable(budget, main.known, "sharp", main.over, None, start=start)
+        return judged(cases, budget)[0]
     except Late:
-        chosen, names = policy_of(policy), release.domain.names if over is None else tuple(over)
-        took = time.perf_counter() - begun
-        return Verdict(chosen, release, _open(chosen), independent, names, knows, seconds=took)
+        chosen = policy_of(policy)
+        names, *besides = asked_margins(release.domain, over) or [release.domain.names]
+        return Verdict(
+            policy=chosen,
+            release=release,
+            cells=_open(chosen),
+            independent=independent,
+            over=names,
+            knows=knows,
+            margins=tuple(besides),
+            seconds=time.perf_counter() - begun,
+        )
 
 
 def _open(policy: Policy) -> tuple[Finding, ...]:
@@ -119,21 +140,112 @@ def first_share(policy: Policy, effort: Budget) -> Budget:
 
 
 def judged(
-    case: Case, effort: Budget, answer: Attainable | None = None
+    cases: Sequence[Case],
+    effort: Budget,
+    answer: Attainable | None = None,
+    *,
+    decisive: bool = False,
 ) -> tuple[Verdict, Attainable | None]:
-    """The verdict, and the attainable counts that it rests on, if they were asked for.
+    """The verdict, and the attainable counts of the first margin that had to be worked out.
 
-    `answer` are the attainable counts of what is known, if they are there already.
+    `answer` are those of the first case, if they are there already. With `decisive` the margins
+    that are cheapest come first, and nothing more is worked out than the outcome needs.
     """
-    begun = time.perf_counter()
+    begun, main = time.perf_counter(), cases[0]
+    covering = next((case for case in cases[1:] if _covers(case)), main)
+    # What shows every count costs nothing; then come the cells that tell most about the others.
+    leading = covering if decisive else main
+    order = sorted(cases, key=lambda case: (case.printed is None, case is not leading))
+    if decisive and covering is not main:
+        order.sort(key=lambda case: case is main)
+    seen: dict[int, _Seen] = {}
+    pool, first = None, answer
+    for place, case in enumerate(order):
+        if decisive and case is main and _implied(main, seen.get(id(covering))):
+            continue
+        part = effort
+        if place < len(order) - 1:
+            share = MAIN_SHARE if _covers(case) else 1 / (len(order) - place)
+            part = effort.share(share)
+        if case is not main:
+            part = part.resumed(None).quiet()
+        known = answer if case is main else None
+        # What covers everything is worked out as such; other margins are looked up in its tables.
+        one = seen[id(case)] = _look(case, part, known, None if _covers(case) else pool)
+        if pool is None and case.printed is None:
+            first = one.answer if first is None else first
+            pool = Pool(case.known, one.answer, None if case.independent else case.whole)
+        if decisive and worst(finding.outcome for finding in one.findings) is Outcome.UNSAFE:
+            break
+    found = [seen[id(case)] for case in cases if id(case) in seen]
+    found.append(_Seen(main, _shown_total(main), [], [], None))
+    seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
+    verdict = Verdict(
+        policy=main.policy,
+        release=main.release,
+        cells=tuple(finding for one in found for finding in one.findings),
+        independent=main.independent,
+        over=main.over,
+        knows=main.knows,
+        margins=tuple(case.over for case in cases[1:]),
+        notes=(*dict.fromkeys(note for one in found for note in one.notes), *main.notes),
+        seconds=seconds,
+        _blame=partial(_blamed, main),
+        elsewhere=tuple(finding for one in found for finding in one.elsewhere),
+    )
+    return verdict, first
+
+
+MAIN_SHARE = 0.7
+"""The part of a budget for the cells, when margins have to be worked out as well."""
+
+
+def _shown_total(case: Case) -> list[Finding]:
+    """N, if it is shown and a rule calls it small."""
+    total = case.release.total.exact
+    rules = [rule for rule in case.policy.rules if rule.small is not None]
+    small = [rule for rule in rules if total is not None and rule.speaks_of(total)]
+    return [
+        Finding(rule.name, Outcome.UNSAFE, (), (), f"N is shown: {total}", "withholding N")
+        for rule in small
+        if case.over == case.release.domain.names
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """What was found about the cells of one margin, and the attainable counts behind it."""
+
+    case: Case
+    findings: list[Finding]
+    elsewhere: list[Finding]
+    notes: list[str]
+    answer: Attainable | None
+
+
+def _covers(case: Case) -> bool:
+    """Whether a margin has all variables that are spoken of."""
+    domain = case.release.domain
+    named = {domain.base(name) for name in case.known.named_variables}
+    return named <= {domain.base(name) for name in case.over}
+
+
+def _implied(main: Case, covering: _Seen | None) -> bool:
+    """Whether the cells are safe because those of all variables that are spoken of are."""
+    outcomes = () if covering is None else (one.outcome for one in covering.findings)
+    return covering is not None and main.policy.carries_over() and worst(outcomes) is Outcome.SAFE
+
+
+def _look(case: Case, effort: Budget, answer: Attainable | None, pool: Pool | None) -> _Seen:
+    """What each rule finds about the cells of one margin."""
     policy = case.policy
     # Under a budget the bounds come first: they may show that there are too few values.
     sets_first = effort.deadline is None and (policy.many_values or answer is not None)
     first = first_share(policy, effort)
-    outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer)
+    outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer, pool=pool)
     findings: list[Finding] = []
     elsewhere: dict[_Place, Finding] = {}
-    notes = list(case.notes)
+    notes = []
     try:
         for rule in policy.rules:
             findings.extend(rule.findings(outsider))
@@ -144,12 +256,8 @@ def judged(
                 findings.extend(respondents(outsider, policy, effort, elsewhere))
     except Late:  # what was decided so far stays so
         findings.extend(_open(policy))
-    notes = [*outsider.notes, *notes]
-    seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
-    question = case.independent, case.over, case.knows
-    content = tuple(findings), *question, tuple(notes), seconds, partial(_blamed, case)
-    verdict = Verdict(policy, case.release, *content, elsewhere=tuple(elsewhere.values()))
-    return verdict, outsider.answer
+    seen = [*outsider.notes, *notes]
+    return _Seen(case, findings, list(elsewhere.values()), seen, outsider.answer)
 
 
 def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
@@ -368,11 +476,13 @@ def _view(
 ) -> _View:
     """The view from one cell, read off the view from a cell that is alike if there is one."""
     over, labels = outsider.over, outsider.domain.labels(index)
+    pool = None if outsider.pool is None else outsider.pool.within(over, index)
     attacker = Attacker(
         outsider.case,
         as_respondent(outsider.known, over, labels),
         effort,
         sets_first=effort.deadline is None and policy.many_values,
+        pool=pool,
         respondent=labels,
         possible=possible,
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies.exact_disclosure import ExactDisclosure
 from cellbounds.disclosure.policies.group_disclosure import GroupDisclosure
 from cellbounds.disclosure.policies.minimum_count import MinimumCount
@@ -158,18 +159,27 @@ class Policy:
             )
         return tuple(lines)
 
-    def within(self, names: Mapping[str, str]) -> Policy | None:
+    def within(
+        self, domain: Domain, over: Sequence[str], *, shown: bool = False, sums: bool = False
+    ) -> Policy | None:
         """The rules that can be asked about a margin; None if none looks further than the figures.
 
-        `names` are the variables of the margin, by the variables that rules may name: derived ones
-        stand for what they are made of. A rule about rows of variables that the margin does not
-        have, or that leaves no response among them, is left to the whole table.
+        Figures that are shown are the same, whatever margin is asked about. A rule about rows of
+        variables that the margin does not have, or that leaves no response among them, is left to
+        the whole table. With `shown` every count of the margin is shown, with `sums` those of a
+        larger one are.
         """
-        narrowed = (rule.within(names) for rule in self.rules)
-        rules = tuple(rule for rule in narrowed if rule is not None)
-        if all(rule.about_figures for rule in rules):
-            return None  # figures that are shown are the same, whatever margin is narrowed about
-        return replace(self, rules=rules)
+        names = {domain.base(name): name for name in over} | {name: name for name in over}
+        narrowed = (rule.within(names) for rule in self.rules if not rule.about_figures)
+        rules = [
+            rule
+            for rule in narrowed
+            if rule is not None
+            and rule.fits(domain, over)
+            and not (shown and rule.about_hidden)
+            and not (sums and rule.kept_by_sums)
+        ]
+        return replace(self, rules=tuple(rules)) if rules else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned, as they stand in a policy file; and each rule in words."""
@@ -230,8 +240,8 @@ def read(source: str | Path) -> Policy:
     Examples
     --------
     >>> read("small-counts").rules
-    (SmallCounts(at_most=3, below=None, zeros=True, values=2, width=None, relative=None,
-    need='all'),)
+    (SmallCounts(at_most=3, below=None, zeros=False, values=2, width=None, relative=None,
+    protect_above=None, protect_below=None, above_threshold=None, need='all'),)
     """
     if not isinstance(source, str | Path):
         raise InvalidInput(

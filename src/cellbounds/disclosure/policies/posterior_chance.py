@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +22,9 @@ from cellbounds.disclosure.policies.rule import (
     Cells,
     ThresholdRule,
     all_true,
+    any_true,
     check_bool,
+    check_whole,
     some_within,
 )
 from cellbounds.disclosure.policies.verdict import Finding
@@ -57,14 +60,18 @@ class PosteriorChance(ThresholdRule):
     """Nobody may be too sure that a small count is small.
 
     For a cell whose true count is small, the posterior probability (under a named prior) of a
-    count up to the threshold (with `positive`: and of at least 1) may not exceed `probability`.
-    Estimates decide only at the Monte Carlo level `confidence`; without it they decide nothing.
+    count up to the threshold (with `positive`: and of at least 1) may not exceed `probability`; or,
+    with `near`, that of a count no further than that from the true one. Estimates decide only at
+    the Monte Carlo level `confidence`; without it they decide nothing.
 
     Examples
     --------
     >>> print(PosteriorChance(at_most=3, probability="0.9").sentence)
     for a true count of at most 3 (<= 3; zeros included) the posterior probability of such a count
     must be at most 9/10 (<= 9/10; prior: uniform)
+    >>> print(PosteriorChance(at_most=3, near=1, probability="0.9").sentence)
+    for a true count of at most 3 (<= 3; zeros included) the posterior probability of a count within
+    1 of it must be at most 9/10 (<= 9/10; prior: uniform)
     """
 
     name: ClassVar[str] = "posterior"
@@ -72,11 +79,14 @@ class PosteriorChance(ThresholdRule):
     probability: Fraction | None = None
     prior: str = "uniform"
     positive: bool = False
+    near: int | None = None
     confidence: Fraction | None = None
 
     def __post_init__(self) -> None:
         self._check_threshold()
         check_bool(self, "positive")
+        if self.near is not None:
+            check_whole(self, "near", 0)
         if self.probability is None:
             raise InvalidInput(f"the rule {self.name} needs probability=, such as '0.9'")
         for what, least in (("probability", Fraction(0)), ("confidence", Fraction(1, 2))):
@@ -108,11 +118,17 @@ class PosteriorChance(ThresholdRule):
     def sentence(self) -> str:
         """The rule in plain words."""
         limit = self.probability
+        about = "such a count" if self.near is None else f"a count within {self.near} of it"
         sure = f"; estimates at confidence {self.confidence}" if self.confidence else ""
         return (
-            f"for a true count {self.threshold_text} the posterior probability of such a count "
-            f"must be at most {limit} (<= {limit}; prior: {self.prior}{sure})"
+            f"for a true count {self.threshold_text} the posterior probability of {about} must be "
+            f" at most {limit} (<= {limit}; prior: {self.prior}{sure})"
         )
+
+    @property
+    def kept_by_sums(self) -> bool:
+        """Yes: counts that are shown are certain, so that none of them is small, nor are sums."""
+        return True
 
     def why_not_monotone(self, *, independent: bool) -> str:
         """Never monotone."""
@@ -121,17 +137,43 @@ class PosteriorChance(ThresholdRule):
     def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
         """One finding for each cell that may be small."""
         chances = PosteriorChances(attacker.known, attacker.over, self, attacker.effort)
-        assert self.probability is not None  # checked when the rule was made
         for index in self.spoken_of(attacker, cells):
-            chance = chances.of(int(np.ravel_multi_index(index, attacker.domain.shape)))
-            broken = chance.exceeds(self.probability)
-            if broken is not False and attacker.counts is None and attacker.respondent is not None:
-                truths = attacker.truths(index, EVERYTHING)
-                broken = all_true([broken, some_within(truths, self.smallest, self.small)])
+            cell = int(np.ravel_multi_index(index, attacker.domain.shape))
+            truths: Iterable[int | None] = [None]
+            if self.near is not None:
+                counts = attacker.counts
+                small = range(self.smallest, self.small + 1)
+                truths = small if counts is None else [int(counts[index])]
+            tried = [(truth, chances.of(cell, truth)) for truth in truths]
+            answers = [self._exceeded(attacker, index, *one) for one in tried]
+            broken = any_true(answers)
+            words = tried[answers.index(broken)][1].words
             change = f"a lower probability: {attacker.remedy}"
             if broken is None:
                 change = "more seconds, or a policy that states a confidence for estimates"
-            yield attacker.finding(self, index, broken, chance.words, change)
+            yield attacker.finding(self, index, broken, words, change)
+
+    def _exceeded(
+        self, attacker: Attacker, index: tuple[int, ...], truth: int | None, chance: Chance
+    ) -> bool | None:
+        """Whether a probability is too high for a count that may be the true one (None: any)."""
+        assert self.probability is not None  # checked when the rule was made
+        broken = chance.exceeds(self.probability)
+        if broken is False or attacker.counts is not None:
+            return broken
+        if truth is not None:
+            truths = attacker.truths(index, attacker.values(index))
+            return all_true([broken, some_within(truths, truth, truth)])
+        if attacker.respondent is None:
+            return broken
+        truths = attacker.truths(index, EVERYTHING)
+        return all_true([broken, some_within(truths, self.smallest, self.small)])
+
+    def span(self, truth: int | None) -> tuple[int, int]:
+        """The first and the last count whose probability is asked for."""
+        if self.near is None or truth is None:
+            return self.smallest, self.small
+        return truth - self.near, truth + self.near
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +199,8 @@ class Chance:
 class PosteriorChances:
     """The posterior that one rule asks about, made when the first cell needs it.
 
-    `over` are the variables of the margin whose cells are asked about. A margin that is no table
-    of its own is worked out from every table that fits, if they can be listed: `most_listed` of
-    them at most. `posterior_of` finds the posterior.
+    `over` are the variables of the margin whose cells are asked about. Where doubles do not decide,
+    every table is listed, `most_listed` of them at most. `posterior_of` finds the posterior.
     """
 
     def __init__(
@@ -175,21 +216,18 @@ class PosteriorChances:
         self.release, self.over, self.rule, self.effort = release, over, rule, effort
         self.most_listed, self.posterior_of = most_listed, posterior_of
         self.belief: Belief = belief_of(rule.prior)
-        self.listed_only = False
         if over != release.domain.names:
             assert isinstance(self.belief, Uniform | Multinomial)  # the priors that have a name
             alone = projected(release, over, self.belief)
-            self.listed_only = alone is None
             if alone is not None:
                 self.release, self.belief = alone
 
-    def of(self, cell: int) -> Chance:
-        """The probability that the cell (numbered flat) holds a small count."""
-        if self.listed_only:
-            return self._counted(cell) or Chance.unknown(
-                f"no posterior of this margin: more than {self.most_listed} tables fit, or listing "
-                "them takes too long"
-            )
+    def of(self, cell: int, truth: int | None = None) -> Chance:
+        """The probability that the cell (numbered flat) holds a small count.
+
+        With `near`, that it holds one near the count that is taken to be true.
+        """
+        span = self.rule.span(truth)
         answer = self._posterior
         if isinstance(answer, str):
             return Chance.unknown(answer)
@@ -197,8 +235,8 @@ class PosteriorChances:
             marginal = answer.at(cell)
         except TooMuchWork as problem:  # sums that are made cell by cell
             return Chance.unknown(f"no posterior: {problem}")
-        small = (marginal.values >= self.rule.smallest) & (marginal.values <= self.rule.small)
-        part = Fraction(math.fsum(marginal.probabilities[small]))
+        inside = (marginal.values >= span[0]) & (marginal.values <= span[1])
+        part = Fraction(math.fsum(marginal.probabilities[inside]))
         if answer.error is None:
             return self._estimated(answer, cell, part)
         spread = 2 * Fraction(answer.error) + ROUNDING
@@ -210,13 +248,14 @@ class PosteriorChances:
         assert self.rule.probability is not None  # checked when the rule was made
         if near.exceeds(self.rule.probability) is not None:
             return near
-        return self._counted(cell) or near
+        return self._counted(cell, *span) or near
 
-    def _counted(self, cell: int) -> Chance | None:
+    def _counted(self, cell: int, first: int, last: int) -> Chance | None:
         """The probability in fractions, from every table, if they are few enough to list."""
         if self._listed is None:
             return None
-        part = self._listed[cell]
+        chances = self._listed[cell].items()
+        part = sum((chance for count, chance in chances if first <= count <= last), Fraction(0))
         return Chance(part, part, f"probability {part} (every table listed)")
 
     @property
@@ -235,7 +274,9 @@ class PosteriorChances:
         steps = DEFAULT_EFFORT if left is None else max(1, min(DEFAULT_EFFORT, STEPS * left))
         budget = self.effort.resumed(None)
         try:
-            return self.posterior_of(self.release, self.belief, effort=steps, budget=budget)
+            return self.posterior_of(
+                self.release, self.belief, over=self.over, effort=steps, budget=budget
+            )
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             return f"no posterior: {problem}"
 
@@ -257,14 +298,16 @@ class PosteriorChances:
         return Chance(Fraction(low), Fraction(high), f"{words}, {at}")
 
     @cached_property
-    def _listed(self) -> list[Fraction] | None:
-        """The probability of every cell in fractions; None if there are too many tables."""
+    def _listed(self) -> list[dict[int, Fraction]] | None:
+        """The probability of each count of every cell in fractions; None for too many tables."""
         domain = self.release.domain
         if domain.size > DENSE_LIMIT or self._lacks_total:
             return None
         weights = self.belief.weights(domain)
         whole = Fraction(0)
-        small = [Fraction(0)] * domain.project(self.over).size
+        weighed = [
+            defaultdict[int, Fraction](Fraction) for _ in range(domain.project(self.over).size)
+        ]
         try:
             for seen, table in enumerate(tables(self.release, limit=self.most_listed + 1)):
                 if seen == self.most_listed or self.effort.spent:
@@ -274,11 +317,10 @@ class PosteriorChances:
                 whole += weight
                 margin = table if self.over == domain.names else table.margin(self.over)
                 for cell, count in enumerate(margin.counts.ravel().tolist()):
-                    if self.rule.speaks_of(count):
-                        small[cell] += weight
+                    weighed[cell][count] += weight
         except (TooMuchWork, Unsettled, UnsupportedRelease):
             return None
-        return [part / whole for part in small] if whole else None
+        return [{n: part / whole for n, part in one.items()} for one in weighed] if whole else None
 
 
 def projected(

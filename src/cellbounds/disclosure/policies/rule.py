@@ -12,7 +12,7 @@ keep it, and broken for certain if even those that are *possible* break it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -52,6 +52,9 @@ class Rule(ABC):
     name: ClassVar[str]
     about_figures: ClassVar[bool] = False
     """Whether it is about the published figures, whoever looks at them."""
+
+    about_hidden: ClassVar[bool] = False
+    """Whether it is about what is worked out alone, so that whoever shows a count may know it."""
 
     exempts_empty_rows: ClassVar[bool] = False
     """Whether rows that are published as empty matter to it: it leaves their cells out."""
@@ -116,6 +119,15 @@ class Rule(ABC):
     def variables(self) -> tuple[str, ...]:
         """The variables that the rule names."""
         return ()
+
+    @property
+    def kept_by_sums(self) -> bool:
+        """Whether sums of counts that are shown exactly keep the rule if all these counts do."""
+        return False
+
+    def fits(self, domain: Domain, over: Sequence[str]) -> bool:
+        """Whether it makes sense to ask about cells of these variables."""
+        return set(self.variables) <= set(over)
 
     def check(self, domain: Domain, over: tuple[str, ...]) -> None:
         """Refuse to be asked about cells of these variables, if that makes no sense."""

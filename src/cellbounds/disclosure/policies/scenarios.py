@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeGuard
 
@@ -18,7 +19,6 @@ from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Conditional, Known, Release, Statement
-from cellbounds.statements.notation import names_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +40,8 @@ class Case:
         The true counts of that margin; None if they are not to be looked at.
     empty, exempt
         Cells of it in rows that are published as empty; these and structural zeros.
+    printed
+        The counts of that margin, if the release shows every one of them; else None.
     remedy
         What could be said less precisely, or not at all, in words.
     """
@@ -55,8 +57,132 @@ class Case:
     counts: IntArray | None
     empty: BoolArray
     exempt: BoolArray
+    printed: IntArray | None
     remedy: str
     notes: tuple[str, ...]
+
+
+Margins = Iterable[str] | Iterable[Iterable[str]]
+"""One margin, or several."""
+
+MOST_MARGINS = 1024
+"""Margins that are judged besides what was asked for."""
+
+
+def cases_of(
+    release: Release,
+    table: Table | None,
+    policy: Policy | str | Path,
+    *,
+    over: Margins | None = None,
+    knows: Iterable[Known] = (),
+    independent: bool = False,
+) -> list[Case]:
+    """Check what :func:`cellbounds.judge` is given; a case for each margin, what was asked first.
+
+    Unless `over` names them, the margins are: the cells of the table; the margin of all variables
+    that are spoken of, which a table with further variables has too; and every margin that a
+    statement speaks of, with its own margins. Of a margin that shows every count, its own margins
+    are left out for rules that it keeps only if they do.
+    """
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
+    domain, asked = release.domain, asked_margins(release.domain, over)
+    main = case_of(
+        release,
+        table,
+        policy,
+        over=asked[0] if asked else None,
+        knows=checked_knowledge(knows),
+        independent=independent,
+    )
+    wanted = spoken_margins(release)
+    if asked:
+        wanted = {frozenset(one): (one, True) for one in asked}
+    wanted.pop(frozenset(main.over), None)
+    cases, margins = [main], sorted(wanted.values(), key=lambda one: -len(one[0]))
+    for names, whole in margins[:MOST_MARGINS]:
+        shown = _printed(release, names) is not None
+        narrowed = main.policy.within(domain, names, shown=shown, sums=not whole)
+        if narrowed is not None:
+            cases.append(_about(main, names, narrowed))
+    left = len(margins) - MOST_MARGINS
+    if left > 0:
+        note = f"{left} margins of the fewest variables were not judged; name them in over="
+        cases[0] = replace(main, notes=(*main.notes, note))
+    return cases
+
+
+def asked_margins(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]:
+    """The margins that are named, one or several; none if that is left open."""
+    if over is None:
+        return []
+    listed = over if isinstance(over, str) or not isinstance(over, Iterable) else list(over)
+    several = isinstance(listed, list) and not any(isinstance(one, str) for one in listed)
+    margins = [domain.distinct(one) for one in (listed if several else [listed])]  # type: ignore[arg-type]  # distinct() says what is wrong
+    if not margins or not all(margins):
+        raise InvalidInput("over names no variable; leave it out to judge every cell")
+    return margins
+
+
+def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ...], bool]]:
+    """The margins that a release speaks of; False where one only adds up what is shown exactly."""
+    domain = release.domain
+    found: dict[frozenset[str], tuple[tuple[str, ...], bool]] = {}
+    spoken = [one.variables for one in release.statements if one.published and one.variables]
+    shown = _shown(release)
+    behind: dict[str, str] = {}
+    for name in itertools.chain(*spoken):
+        base = domain.base(name)
+        # Where a variable and groups of it are named, it stands for all.
+        behind[base] = name if behind.get(base, name) == name else base
+    together = tuple(behind[name] for name in domain.names if name in behind)
+    for names in filter(None, (together, *spoken)):
+        found[frozenset(names)] = names, True
+    for names in spoken:
+        for size in range(len(names) - 1, 0, -1):
+            if len(found) > 2 * MOST_MARGINS:
+                return found  # far too many anyway
+            for some in itertools.combinations(names, size):
+                printed = any(set(some) < set(exact) for exact in shown)
+                found.setdefault(frozenset(some), (some, not printed))
+    return found
+
+
+def _shown(release: Release) -> dict[tuple[str, ...], IntArray]:
+    """The margins of which the release shows every count."""
+    said = ((one.variables, one.fixed_counts(release.domain)) for one in release.statements)
+    return {names: counts for names, counts in said if names and counts is not None}
+
+
+def _printed(release: Release, over: tuple[str, ...]) -> IntArray | None:
+    """The counts of a margin if the release shows every one of them, or of a larger margin."""
+    for names, counts in _shown(release).items():
+        if set(over) <= set(names):
+            order = [names.index(name) for name in over]
+            rest = [axis for axis in range(len(names)) if axis not in order]
+            laid_out = np.transpose(counts, (*order, *rest))
+            shape = laid_out.shape[: len(order)]
+            return np.asarray(laid_out.reshape(*shape, -1).sum(axis=-1))
+    return None
+
+
+def _about(case: Case, over: tuple[str, ...], policy: Policy) -> Case:
+    """The same about another margin."""
+    check_listable(case.release, over)
+    margin = margin_of(case.release, case.whole, over)
+    empty = empty_rows(case.release, over)
+    return replace(
+        case,
+        over=over,
+        policy=policy,
+        margin=margin,
+        counts=None if case.independent else margin.counts,
+        empty=empty,
+        exempt=margin.structural | empty,
+        printed=_printed(case.release, over),
+        notes=(),
+    )
 
 
 def case_of(
@@ -64,14 +190,12 @@ def case_of(
     table: Table | None,
     policy: Policy | str | Path,
     *,
-    over: Iterable[str] | None = None,
+    over: tuple[str, ...] | None = None,
     knows: Iterable[Known] = (),
     independent: bool = False,
 ) -> Case:
-    """Check what :func:`cellbounds.judge` is given, and put it together."""
+    """Check what is to be judged over one margin, and put it together."""
     chosen, knowledge = policy_of(policy), checked_knowledge(knows)
-    if not isinstance(release, Release):
-        raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
     if table is not None and not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     if not isinstance(independent, bool):
@@ -81,20 +205,18 @@ def case_of(
             "no table to judge by; give the one that the release was made from, or "
             "independent=True to ask whether every consistent table passes"
         )
-    judged_over = release.domain.names if over is None else release.domain.distinct(over)
-    if not judged_over:
-        raise InvalidInput("over=[] names no variable; leave it out to judge every cell")
+    judged_over = release.domain.names if over is None else over
     check_listable(release, judged_over)
     for rule in chosen.rules:
         rule.check(release.domain, judged_over)
     known = informed(release, table, knowledge)
     if table is None or independent:
         table = _nobody(release, table)
-    margin, empty = margin_of(release, table, judged_over), empty_rows(release, judged_over)
     notations = [one.notation for one in release.statements if not isinstance(one, Known)]
     remedy = "less knowledge beforehand"
     if notations:
         remedy = f"coarser figures in, or withholding, {listed(notations)}"
+    margin, empty = margin_of(release, table, judged_over), empty_rows(release, judged_over)
     return Case(
         release=release,
         policy=chosen,
@@ -107,21 +229,9 @@ def case_of(
         counts=None if independent else margin.counts,
         empty=empty,
         exempt=margin.structural | empty,
+        printed=_printed(release, judged_over),
         remedy=remedy,
-        notes=() if over is not None else _unasked(release),
-    )
-
-
-def _unasked(release: Release) -> tuple[str, ...]:
-    """A note about the margin that the statements speak of, if it is not the whole table."""
-    domain = release.domain
-    spoken_of = {name for one in release.statements if one.published for name in one.variables}
-    if not spoken_of or spoken_of.issuperset(domain.names):
-        return ()
-    named = [name for name in (*domain.names, *domain.groupings) if name in spoken_of]
-    return (
-        f"the cells of the margin [{names_text(named)}] that the release speaks of were not "
-        f"judged: over={named} (--over {names_text(named)}) does",
+        notes=(),
     )
 
 

@@ -22,26 +22,28 @@ from cellbounds.results import Unbounded, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements.numbers import exact_number
 
-ENOUGH = {
-    "values": (2, "2 or more"),
-    "width": (1, "1 or more"),
-    "relative": (0, "a number above 0"),
-}
-"""What may be asked for, and from where on it means something."""
+WHOLE = {"values": 2, "width": 1, "protect_above": 1, "protect_below": 1}
+"""What may be asked for in whole numbers, and from where on it means something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallCounts(ThresholdRule, CellRule):
-    """A small count must stay uncertain.
+    """A cell with a small true count must keep enough attainable counts.
 
-    A true count up to a threshold must keep so many attainable counts (`values`), or so wide an
-    interval (`width`: upper - lower), or so wide a one beside itself (`relative`: (upper - lower) /
-    the larger of the count and 1). All that are given must hold, or with ``need="any"`` one.
+    Enough is at least `values` of them; an interval from the smallest to the largest of at least
+    `width`, or of at least `relative` times the count (a count of zero counts as one there); a
+    protection interval around the count, with something attainable at least `protect_above` above
+    it and something at least `protect_below` below it (or zero); or, with `above_threshold`, a
+    count that is not small, so that nobody knows that this one is. All that are given must hold, or
+    with ``need="any"`` one.
 
     Examples
     --------
     >>> print(SmallCounts(at_most=3, values=2).sentence)
     a true count of at most 3 (<= 3; zeros included) must keep at least 2 attainable counts (>= 2)
+    >>> print(SmallCounts(below=5, zeros=False, protect_above=2, above_threshold=True).sentence)
+    a true count below 5 (< 5; but not zero) must keep an attainable count that is larger by >= 2
+    and an attainable count that is not small (>= 5)
     """
 
     name: ClassVar[str] = "small-counts"
@@ -50,33 +52,42 @@ class SmallCounts(ThresholdRule, CellRule):
     values: int | None = None
     width: int | None = None
     relative: Fraction | None = None
+    protect_above: int | None = None
+    protect_below: int | None = None
+    above_threshold: bool | None = None
     need: str = "all"
 
     def __post_init__(self) -> None:
         self._check_threshold()
         check_bool(self, "zeros")
-        if self.relative is not None:
-            object.__setattr__(self, "relative", exact_number(self.relative, self._of("relative")))
+        if self.above_threshold is not None:
+            check_bool(self, "above_threshold")
         if self.need not in ("all", "any"):
             raise InvalidInput(f"{self._of('need')} is {self.need!r}; choose 'all' or 'any'")
-        needs = {what: getattr(self, what) for what in ENOUGH}
-        if all(needed is None for needed in needs.values()):
-            raise InvalidInput(
-                f"the rule {self.name} asks for nothing; give values=, width= or relative="
-            )
-        for what, needed in needs.items():
-            least, words = ENOUGH[what]
-            if needed is not None and least:
+        for what, least in WHOLE.items():
+            needed = getattr(self, what)
+            if needed is not None:
                 check_whole(self, what, 0)
-            if needed is not None and (needed <= 0 or needed < least):
-                raise InvalidInput(
-                    f"{self._of(what)} is {needed}, which every count has, so that the rule can "
-                    f"never fail; give {words}"
-                )
+                self._check_least(what, needed, needed < least, f"{least} or more")
+        if self.relative is not None:
+            object.__setattr__(self, "relative", exact_number(self.relative, self._of("relative")))
+            self._check_least("relative", self.relative, self.relative <= 0, "a number above 0")
+        if not self._requirements():
+            raise InvalidInput(
+                f"the rule {self.name} asks for nothing; give values=, width=, relative=, "
+                "protect_above=, protect_below= or above_threshold="
+            )
         if not self.zeros and self.small < 1:
             raise InvalidInput(
                 f"the rule {self.name} speaks of counts of at most {self.small} without zeros: "
                 "there are none; raise the threshold or give zeros=True"
+            )
+
+    def _check_least(self, what: str, needed: object, idle: bool, words: str) -> None:
+        if idle:
+            raise InvalidInput(
+                f"{self._of(what)} is {needed}, which every count has, so that the rule can never "
+                f"fail; give {words}"
             )
 
     @property
@@ -89,55 +100,69 @@ class SmallCounts(ThresholdRule, CellRule):
         """Whether more attainable counts are asked for than two."""
         return self.values is not None and self.values > 2
 
+    def _requirements(self) -> list[str]:
+        """What is asked for, in words."""
+        beyond = self.small + 1
+        words = {
+            "values": f"at least {self.values} attainable counts (>= {self.values})",
+            "width": f"an interval of upper - lower >= {self.width}",
+            "relative": f"an interval of (upper - lower) / max(count, 1) >= {self.relative}",
+            "protect_above": f"an attainable count that is larger by >= {self.protect_above}",
+            "protect_below": f"one that is smaller by >= {self.protect_below}, or zero",
+            "above_threshold": f"an attainable count that is not small (>= {beyond})",
+        }
+        return [text for what, text in words.items() if getattr(self, what)]
+
     @property
     def sentence(self) -> str:
         """The rule in plain words."""
-        requirements = []
-        if self.values is not None:
-            requirements.append(f"at least {self.values} attainable counts (>= {self.values})")
-        if self.width is not None:
-            requirements.append(f"an interval of upper - lower >= {self.width}")
-        if self.relative is not None:
-            requirements.append(
-                f"an interval of (upper - lower) / max(count, 1) >= {self.relative}"
-            )
-        return f"a true count {self.threshold_text} must keep {self._joined(requirements)}"
-
-    def _joined(self, requirements: list[str]) -> str:
-        return (" and " if self.need == "all" else " or ").join(requirements)
+        joined = (" and " if self.need == "all" else " or ").join(self._requirements())
+        return f"a true count {self.threshold_text} must keep {joined}"
 
     def broken(self, values: ValueSet, truths: ValueSet) -> bool | None:
-        """Whether a cell breaks the rule; `truths` are the counts that it may truly hold.
-
-        The requirement is hardest for the largest small count (the relative width), so that one of
-        each, attained and possible, decides for all.
-        """
-        known, largest = values.known, values.possible
-        possible = largest_within(truths.possible, self.smallest, self.small)
-        if possible is None or self._enough(known.size, width_of(known), possible):
+        """Whether a cell breaks the rule; `truths` are the counts that it may truly hold."""
+        known, possible = values.known, values.possible
+        if all(self._keeps(known, count) for count in self._hardest(truths.possible)):
             return False
-        certain = largest_within(truths.known, self.smallest, self.small)
-        if certain is not None and not self._enough(largest.size, width_of(largest), certain):
-            return True
-        return None
+        if all(self._keeps(possible, count) for count in self._hardest(truths.known)):
+            return None
+        return True
 
-    def _enough(self, size: int | Unbounded, width: int | Unbounded, count: int) -> bool:
-        """Whether so many attainable counts, and so wide an interval, are enough for a count."""
-        enough = []
+    def _hardest(self, truths: ValueSet) -> list[int]:
+        """The small counts among these for which most is asked.
+
+        That is the largest of them, but for what must lie below it.
+        """
+        largest = largest_within(truths, self.smallest, self.small)
+        if largest is None:
+            return []
+        first = largest if self.protect_below is None else self.smallest
+        return [count for count in range(first, largest + 1) if count in truths]
+
+    def _keeps(self, values: ValueSet, count: int) -> bool:
+        """Whether these attainable counts are enough for a true count."""
+        if not values.progressions:
+            return False
+        largest, width, answers = values.largest, width_of(values), []
         if self.values is not None:
-            enough.append(size >= self.values)
+            answers.append(values.size >= self.values)
         if self.width is not None:
-            enough.append(width >= self.width)
+            answers.append(width >= self.width)
         if self.relative is not None:
-            needed = self.relative * max(count, 1)
-            enough.append(isinstance(width, Unbounded) or width >= needed)
-        return all(enough) if self.need == "all" else any(enough)
+            answers.append(width >= self.relative * max(count, 1))
+        if self.protect_above is not None:
+            answers.append(largest >= count + self.protect_above)
+        if self.protect_below is not None:
+            answers.append(values.smallest <= max(count - self.protect_below, 0))
+        if self.above_threshold:
+            answers.append(largest > self.small)
+        return all(answers) if self.need == "all" else any(answers)
 
     def lacks(self, values: ValueSet) -> str:
         """What a small count lacks."""
         lacks = []
         possible = values.possible
-        size, width = possible.size, width_of(possible)
+        size, width, largest = possible.size, width_of(possible), possible.largest
         if self.values is not None and not isinstance(size, Unbounded) and size < self.values:
             more = self.values - size
             lacks.append(f"{more} more attainable count{'s' if more > 1 else ''}")
@@ -145,11 +170,23 @@ class SmallCounts(ThresholdRule, CellRule):
             lacks.append(f"an interval wider by {self.width - width}")
         if self.relative is not None and not isinstance(width, Unbounded):
             lacks.append("an interval wider beside the count")
-        return self._joined(lacks)
+        if self.protect_above is not None and not isinstance(largest, Unbounded):
+            lacks.append("larger attainable counts")
+        if self.protect_below is not None and possible.smallest > 0:
+            lacks.append("smaller attainable counts")
+        if self.above_threshold and largest <= self.small:
+            lacks.append("an attainable count that is not small")
+        return (" and " if self.need == "all" else " or ").join(lacks)
+
+    @property
+    def kept_by_sums(self) -> bool:
+        """Yes: counts that keep it although they are shown are zero or not small, as are sums."""
+        return True
 
     def why_not_monotone(self, *, independent: bool) -> str:
         """Without the true counts, unless it asks no more than that two counts are attainable."""
-        if not independent or self._enough(2, 1, self.small):
+        around = self.protect_above or self.protect_below or self.above_threshold
+        if not independent or (not around and self._keeps(ValueSet([(0, 1, 1)]), self.small)):
             return ""
         return (
             "without the true counts, publishing more may rule out the small count that was at risk"
@@ -159,11 +196,12 @@ class SmallCounts(ThresholdRule, CellRule):
         """Whether a set of {0, ..., t + 1} keeps the rule, where t is the threshold.
 
         Take a possible part that holds k of its cell's n >= k people. Its set has at least as many
-        members as S and is at least as wide. If n <= t, the rule speaks of the cell too, and what
-        the cell keeps, the part keeps, the more so as k <= n. If n > t, then max S >= t + 1, and it
-        is enough that {0, ..., t + 1} keeps the rule for a count of t, where it asks most.
+        members as S, reaches as far up, and down to zero unless it is S. If n <= t, the rule speaks
+        of the cell too, and what the cell keeps, the part keeps, the more so as k <= n. If n > t,
+        then max S >= t + 1, and it is enough that {0, ..., t + 1} keeps the rule for a count of t,
+        where it asks most.
         """
-        return self._enough(self.small + 2, self.small + 1, self.small)
+        return self._keeps(ValueSet([(0, self.small + 1, 1)]), self.small)
 
     def unproven(
         self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
@@ -179,6 +217,12 @@ class SmallCounts(ThresholdRule, CellRule):
             # In whole numbers, however large those of the fraction are.
             top, bottom = self.relative.numerator, self.relative.denominator
             kept.append(width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top)
+        if self.protect_above is not None:
+            kept.append(most - counts >= self.protect_above)
+        if self.protect_below is not None:
+            kept.append((counts - least >= self.protect_below) | (least == 0))
+        if self.above_threshold:
+            kept.append(most > self.small)
         joined = np.logical_and.reduce(kept) if self.need == "all" else np.logical_or.reduce(kept)
         spoken_of = (counts >= self.smallest) & (counts <= self.small)
         return np.asarray(spoken_of & ~exempt & ~np.asarray(joined, dtype=bool), dtype=bool)

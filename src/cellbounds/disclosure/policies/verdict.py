@@ -16,6 +16,7 @@ from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.statements import Known, Release
+from cellbounds.statements.notation import names_text
 from cellbounds.text import counted, label_keys
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 FORMAT = "cellbounds-verdict/1"
 
 COLUMNS = ("rule", "outcome", "respondent", "evidence", "change", "count")
+
+MARGINS = 8
+"""Margins that were judged besides, that people are told."""
 
 CHANGES = 3
 """Ways to change what was found that people are told."""
@@ -103,6 +107,11 @@ class Finding:
         place = ", ".join(texts) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
 
+    def place(self, over: tuple[str, ...]) -> str:
+        """The place in words, beside cells of `over`: of another margin, with the margin."""
+        elsewhere = self.values is not None and self.variables != over
+        return f"[{names_text(self.variables)}] {self.where}" if elsewhere else self.where
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values; everything, for the owner."""
         entries: dict[str, Any] = {
@@ -143,8 +152,9 @@ class Verdict(Listing):
         The findings, one for each rule and each cell, row or figure that the rule speaks of.
     independent
         Whether it was judged without the true counts.
-    over
-        The variables of the margin whose cells were judged; those of the table unless chosen.
+    over, margins
+        The variables of the margin whose cells were judged, those of the table unless chosen; and
+        the margins whose cells were judged besides.
     knows
         What the intruder was taken to know besides.
     notes
@@ -165,6 +175,7 @@ class Verdict(Listing):
     knows: tuple[Known, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    margins: tuple[tuple[str, ...], ...] = ()
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
     elsewhere: tuple[Finding, ...] = field(repr=False, default=())
     broken: tuple[Finding, ...] = field(init=False)
@@ -258,6 +269,7 @@ class Verdict(Listing):
             "policy": self.policy.to_dict(),
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "over": list(self.over),
+            "margins": [list(names) for names in self.margins],
             "knows": [one.notation for one in self.knows],
         }
         if withheld:
@@ -276,6 +288,13 @@ class Verdict(Listing):
             f"{self.outcome} under the policy {self.policy.name}{about}: "
             f"{', '.join(notations(self.release)) or 'nothing said'}"
         )
+
+    @property
+    def besides(self) -> str:
+        """The margins that were judged besides, in words; empty if there are none."""
+        texts = [f"[{names_text(names)}]" for names in self.margins]
+        more = len(texts) - MARGINS
+        return ", ".join(texts[:MARGINS]) + (f" and {more} more margins" if more > 0 else "")
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -299,6 +318,8 @@ class Verdict(Listing):
 
     def _remarks(self) -> list[str]:
         remarks = list(self.policy.sentences)
+        if self.margins:
+            remarks.append(f"judged besides the cells: {self.besides}")
         if self.knows:
             remarks.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
         return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]

@@ -70,9 +70,9 @@ def safe_margins(
     >>> import cellbounds as cb
     >>> found = safe_margins(cb.datasets.read("census3"))
     >>> found.maximal
-    (('[gender,race]', '[gender,income]', '[race,income]'),)
+    (('[race]', '[gender,income]'),)
     >>> found.minimal_unsafe
-    (('[gender,race,income]',),)
+    (('[gender,race]',), ('[race,income]',))
     """
     begun = time.perf_counter()
     chosen = policy_of(policy)

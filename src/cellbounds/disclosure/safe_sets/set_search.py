@@ -7,19 +7,20 @@ supersets. Why that is enough: ``docs/theory/safe-sets.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import Outcome, Policy, judge
+from cellbounds.disclosure.policies import Outcome, Policy
+from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.safe_sets.candidates import Candidates, members
 from cellbounds.disclosure.safe_sets.move_proofs import safe_by_moves
 from cellbounds.errors import TooMuchWork
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements import Release
 
 Facts = list[tuple[int, Outcome]]
 """Sets and their outcomes."""
@@ -183,19 +184,20 @@ class SetJudge:
         """
         release = self.candidates.release(chosen)
         part = effort.share(SHARE, least=LEAST)
-        outcome = self._verdict(release, part.share(most=FIRST))
+        cases = cases_of(release, self.table, self.policy, independent=self.independent)
+        outcome = _outcome(cases, part.share(most=FIRST))
         if outcome is not Outcome.UNDECIDED or part.spent:
             return outcome
-        if self.quick and safe_by_moves(release, self.table, self.policy, part):
+        # Moves prove it of the cells, and margins are judged by themselves.
+        margins = part.share(SHARE, least=LEAST)
+        quick = self.quick and _outcome(cases[1:], margins) is Outcome.SAFE
+        if quick and safe_by_moves(release, self.table, self.policy, part):
             return Outcome.SAFE
-        if part.spent:
-            return outcome
-        return self._verdict(release, part.share(least=LEAST))
+        return outcome if part.spent else _outcome(cases, part.share(least=LEAST))
 
-    def _verdict(self, release: Release, budget: Budget) -> Outcome:
-        return judge(
-            self.table, release, self.policy, independent=self.independent, budget=budget.quiet()
-        ).outcome
+
+def _outcome(cases: Sequence[Case], budget: Budget) -> Outcome:
+    return judged(cases, budget.quiet(), decisive=True)[0].outcome if cases else Outcome.SAFE
 
 
 def search(judged: SetJudge, effort: Budget) -> Knowledge:

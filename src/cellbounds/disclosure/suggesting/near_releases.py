@@ -5,14 +5,15 @@ from __future__ import annotations
 import bisect
 import itertools
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, judge, policy_of
+from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
+from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.scenarios import cases_of
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
@@ -21,61 +22,9 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements import Known, Release, Tabulated
+from cellbounds.statements import Known, Release
 from cellbounds.statements.notation import Request
 from cellbounds.utility.retained_utility import Retained, retained
-
-Scope = tuple[str, ...] | None
-"""The variables of a margin; None for the cells of the table."""
-
-
-def scopes_of(release: Release, original: Release, over: Scope) -> list[Scope]:
-    """The cells asked for, and the smaller tables that the release makes public.
-
-    These are the table of all variables that figures are published of and, where a statement
-    lost a variable or levels, the margin that it speaks of now: a small cell there is given away
-    even if the cells behind it are not. Whoever asks about a margin (`over`) is answered about
-    that one, unless other things are published than in the original release.
-
-    Examples
-    --------
-    >>> from cellbounds import datasets, publish
-    >>> table = datasets.read("koch4")
-    >>> original = publish(table, "[center,status]", "[status,treatment,recovery]")
-    >>> scopes_of(publish(table, "[center]", "[status,treatment,recovery]"), original, None)
-    [None, ('center',)]
-    """
-    domain = release.domain
-    known = {frozenset(over or domain.names)}
-    if over is not None:
-        known.add(frozenset(_named(original.domain, _figures(original))))
-    spoken_of = {frozenset(one.variables) for one in _figures(original)}
-    changed = [one for one in _figures(release) if frozenset(one.variables) not in spoken_of]
-    found: list[Scope] = [over]
-    for statements in (_figures(release), *([one] for one in changed)):
-        names = _named(domain, statements)
-        if names and frozenset(names) not in known:
-            known.add(frozenset(names))
-            found.append(names)
-    return found
-
-
-def _figures(release: Release) -> list[Tabulated]:
-    return [one.tabulated for one in release.statements if one.tabulated is not None]
-
-
-def _named(domain: Domain, statements: Sequence[Tabulated]) -> tuple[str, ...]:
-    """The variables that are named, one for each variable behind them.
-
-    Where a variable and groups of it, or several groupings of it, are named, it stands for all.
-    """
-    behind: dict[str, str] = {}
-    for statement in statements:
-        for name in statement.variables:
-            base = domain.base(name)
-            behind[base] = name if behind.get(base, name) == name else base
-    return tuple(behind[name] for name in domain.names if name in behind)
-
 
 SHARE = 0.25
 """The part of the time left that one release may take at most."""
@@ -121,44 +70,26 @@ class BudgetedJudge:
         self.effort.say(self.tried, max(self.known, self.tried))
         return True
 
-    def __call__(self, release: Release) -> tuple[Verdict, ...] | None:
-        """The verdicts if all are safe, else one that is not; None if there is no time.
-
-        Margins that are named come first: they have fewer cells, and break the rules sooner.
-        """
+    def __call__(self, release: Release) -> Verdict | None:
+        """The verdict, as far as its outcome needs; None if there is no time."""
         if self.spent:
             return None
         self.count(1)
-        safe: list[Verdict] = []
-        for verdict in self.verdicts(release, reversed(self.scopes(release))):
-            if verdict.outcome is not Outcome.SAFE:
-                return (verdict,)
-            safe.insert(0, verdict)
-        return tuple(safe)
+        return self.verdict(release, decisive=True)
 
-    def scopes(self, release: Release) -> list[Scope]:
-        """The tables to judge of a release."""
-        return scopes_of(release, self.original, self.over)
-
-    def verdicts(self, release: Release, scopes: Iterable[Scope]) -> Iterator[Verdict]:
-        """The verdicts over some tables, but for those that no rule can be asked about."""
-        for scope in scopes:
-            policy: Policy | None = self.policy
-            if scope is not None and scope != self.over:
-                behind = map(release.domain.base, scope)
-                policy = self.policy.within(dict(zip(behind, scope, strict=True)))
-            if policy is None:
-                continue
-            part = self.effort.share(SHARE, least=LEAST).quiet()
-            yield judge(
-                self.table,
-                release,
-                policy,
-                over=scope,
-                knows=self.knows,
-                independent=self.independent,
-                budget=part if release.domain.size >= LARGE else Budget.until(part.deadline),
-            )
+    def verdict(self, release: Release, *, decisive: bool = False) -> Verdict:
+        """The verdict on a release, within its part of the time that is left."""
+        part = self.effort.share(SHARE, least=LEAST).quiet()
+        budget = part if release.domain.size >= LARGE else Budget.until(part.deadline)
+        cases = cases_of(
+            release,
+            self.table,
+            self.policy,
+            over=self.over,
+            knows=self.knows,
+            independent=self.independent,
+        )
+        return judged(cases, budget, decisive=decisive)[0]
 
 
 MOST_CANDIDATES = 3000
@@ -192,7 +123,7 @@ def suggest(
     policy, knows, independent
         As for :func:`cellbounds.judge`.
     over
-        Judge the cells of this margin instead of the cells of the table.
+        Judge the cells of this margin alone.
     most
         Suggestions at most.
     changes
@@ -204,8 +135,7 @@ def suggest(
     -----
     Tried are: fewer decimals, coarser or hidden counts, merged neighbouring levels, a variable
     dropped, a statement or N withheld, figures suppressed, and sets of these. Every suggestion was
-    judged safe: over the cells that were asked for and also over the variables that it names,
-    because a small cell of a smaller table is given away even if the cells behind it are not.
+    judged safe over all that :func:`cellbounds.judge` looks at.
     They are ranked by the share of the original statements that they keep (see
     :func:`cellbounds.utility.retained`), then by fewer changes; sets that contain a safe set
     are left out. That nothing was found does not mean that nothing exists.
@@ -234,13 +164,13 @@ def suggest(
         independent=independent,
         effort=budget,
     )
-    verdicts = tuple(budgeted.verdicts(release, budgeted.scopes(release)))
+    verdict = budgeted.verdict(release)
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
-    if any(verdict.outcome is not Outcome.SAFE for verdict in verdicts):
+    if verdict.outcome is not Outcome.SAFE:
         suggestions, searched = _searched(budgeted, most, changes)
     spent = time.monotonic() - begun
-    return Suggestions(release, chosen, verdicts, suggestions, searched, independent, spent)
+    return Suggestions(release, chosen, verdict, suggestions, searched, independent, spent)
 
 
 def _searched(
@@ -291,8 +221,8 @@ def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> Suppressed | Non
     release = candidate.release
     if candidate.scope:
         return suppress(release, candidate.standing, budgeted, blind=budgeted.independent)
-    verdicts = budgeted(release)
-    return None if verdicts is None else Suppressed(release, verdicts, ())
+    verdict = budgeted(release)
+    return None if verdict is None else Suppressed(release, verdict, ())
 
 
 def _tried_elsewhere(
@@ -446,7 +376,7 @@ class _Search:
                 return
             self._hidden.append((numbers, candidate.scope, share.share))
         else:
-            outcome = found.verdicts[-1].outcome
+            outcome = found.verdict.outcome
             self.undecided += outcome is Outcome.UNDECIDED
             if outcome is not Outcome.SAFE:
                 return
@@ -456,6 +386,6 @@ class _Search:
             return  # the same figures by another way
         self._digests.add(digest)
         changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
-        suggestion = Suggestion(changes, found.release, found.verdicts, share)
+        suggestion = Suggestion(changes, found.release, found.verdict, share)
         # More kept, then fewer changes, then as tried.
         bisect.insort(self.ranked, suggestion, key=lambda one: (-one.kept.share, len(one.changes)))

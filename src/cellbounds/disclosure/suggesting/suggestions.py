@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, overload
 
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
-from cellbounds.disclosure.policies.verdict import worst
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
 from cellbounds.statements import Release
@@ -39,22 +38,16 @@ class Suggestion:
         What is different from the release that was asked about.
     release
         What to publish instead.
-    verdicts
-        The verdicts, all of them safe: over the cells that were asked for and, where that is
-        another table, over the variables that the release names.
+    verdict
+        The verdict on it: safe.
     kept
         What it keeps of the original statements.
     """
 
     changes: tuple[Change, ...]
     release: Release
-    verdicts: tuple[Verdict, ...]
+    verdict: Verdict
     kept: Retained
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict over the cells that were asked for."""
-        return self.verdicts[0]
 
     @property
     def notation(self) -> str:
@@ -71,8 +64,8 @@ class Suggestion:
         return {
             "changes": [change.to_dict() for change in self.changes],
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
-            "verdict": worst(one.outcome for one in self.verdicts).value,
-            "over": [list(one.domain.names) for one in self.verdicts],
+            "verdict": self.verdict.outcome.value,
+            "over": [list(names) for names in (self.verdict.over, *self.verdict.margins)],
             "kept": self.kept.to_dict(),
         }
 
@@ -127,8 +120,8 @@ class Suggestions(Listing, Sequence[Suggestion]):
     ----------
     release, policy
         What was asked about.
-    verdicts
-        The verdicts about that release; if all are safe, there is nothing to suggest.
+    verdict
+        The verdict on that release; if it is safe, there is nothing to suggest.
     found
         The suggestions.
     searched
@@ -139,7 +132,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
 
     release: Release
     policy: Policy
-    verdicts: tuple[Verdict, ...]
+    verdict: Verdict
     found: tuple[Suggestion, ...]
     searched: Searched
     independent: bool
@@ -148,7 +141,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
     @property
     def outcome(self) -> Outcome:
         """Whether the release that was asked about is safe."""
-        return worst(one.outcome for one in self.verdicts)
+        return self.verdict.outcome
 
     @property
     def safe_already(self) -> bool:
@@ -164,18 +157,10 @@ class Suggestions(Listing, Sequence[Suggestion]):
     def summary(self) -> str:
         """What came out, in a sentence or two; never that nothing exists."""
         asked = ", ".join(notations(self.release)) or "nothing said"
-        head = f"{asked}: {self.outcome} under the policy {self.policy.name}{self._scope}"
+        head = f"{asked}: {self.outcome} under the policy {self.policy.name}"
         if self.safe_already:
             return f"{head}; nothing has to change"
         return f"{head}; {self._came_out}: {self.searched.sentence}"
-
-    @property
-    def _scope(self) -> str:
-        """The margin that is not safe, if a judgement over all cells would call it safe."""
-        margin = next((one for one in self.verdicts if one.outcome is self.outcome), None)
-        if margin is None or margin is self.verdicts[0]:
-            return ""
-        return f" as a table of {', '.join(margin.domain.names)}"
 
     @property
     def _came_out(self) -> str:
@@ -213,7 +198,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
             "format": FORMAT,
             "version": __version__,
             "verdict": self.outcome.value,
-            "over": [list(one.domain.names) for one in self.verdicts],
+            "over": [list(names) for names in (self.verdict.over, *self.verdict.margins)],
             **picked(self, "independent", "warning"),
             "policy": self.policy.to_dict(),
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
@@ -235,7 +220,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
 
     def __str__(self) -> str:
         asked = ", ".join(notations(self.release)) or "nothing said"
-        lines = [f"{self.outcome} under the policy {self.policy.name}{self._scope}: {asked}"]
+        lines = [f"{self.outcome} under the policy {self.policy.name}: {asked}"]
         if self.safe_already:
             lines.append("  nothing has to change")
         else:

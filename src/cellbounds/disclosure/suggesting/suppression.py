@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellbounds.data.domain import Domain
-from cellbounds.disclosure.policies import Finding, Outcome, Verdict
+from cellbounds.disclosure.policies import Finding, Verdict
 from cellbounds.disclosure.policies.verdict import touched_levels
 from cellbounds.disclosure.suggesting.changes import Change, suppressing
 from cellbounds.runtime.arrays import BoolArray
@@ -21,7 +21,7 @@ STEPS = 12
 RESTORED = 40
 """Figures that are shown again on trial, once the release is safe."""
 
-Judging = Callable[[Release], tuple[Verdict, ...] | None]
+Judging = Callable[[Release], Verdict | None]
 """Judges a release; None if there is no time for it."""
 
 
@@ -30,7 +30,7 @@ class Suppressed:
     """A safe release, and what it does not show."""
 
     release: Release
-    verdicts: tuple[Verdict, ...]
+    verdict: Verdict
     changes: tuple[Change, ...]
 
 
@@ -50,30 +50,26 @@ def suppress(
     None if that leads nowhere.
     """
     sheets = {place: _Sheet.of(release, place, blind) for place in scope}
-    verdicts = judging(release)
+    verdict = judging(release)
     current = release
     for _ in range(STEPS):
-        if verdicts is None:
+        if verdict is None:
             return None
-        if _safe(verdicts):
-            return _restored(release, current, verdicts, sheets, judging, restored)
-        findings = [one for verdict in verdicts for one in (*verdict.broken, *verdict.open)]
+        if verdict.safe:
+            return _restored(release, current, verdict, sheets, judging, restored)
+        findings = [*verdict.broken, *verdict.open]
         hidden = [sheet.hide(findings) for sheet in sheets.values()]
         fewer = _without(release, sheets) if any(hidden) else None
         if fewer is None:
             return None
-        current, verdicts = fewer, judging(fewer)
+        current, verdict = fewer, judging(fewer)
     return None
-
-
-def _safe(verdicts: Sequence[Verdict]) -> bool:
-    return all(verdict.outcome is Outcome.SAFE for verdict in verdicts)
 
 
 def _restored(
     release: Release,
     safe: Release,
-    verdicts: tuple[Verdict, ...],
+    verdict: Verdict,
     sheets: dict[int, _Sheet],
     judging: Judging,
     most: int,
@@ -88,12 +84,12 @@ def _restored(
         sheets[place].hidden[index] = False
         fuller = _without(release, sheets)
         judged = None if fuller is None else judging(fuller)
-        if fuller is not None and judged is not None and _safe(judged):
-            safe, verdicts = fuller, judged
+        if fuller is not None and judged is not None and judged.safe:
+            safe, verdict = fuller, judged
         else:
             sheets[place].hidden[index] = True
     changes = [sheet.change() for sheet in sheets.values() if any(sheet.added())]
-    return Suppressed(safe, verdicts, tuple(changes))
+    return Suppressed(safe, verdict, tuple(changes))
 
 
 def _without(release: Release, sheets: dict[int, _Sheet]) -> Release | None:

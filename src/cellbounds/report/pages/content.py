@@ -174,7 +174,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     """The verdict with everything that breaks a rule or stayed open."""
     outcomes = [cell.outcome for cell in verdict.cells]
     findings = (*verdict.broken, *verdict.open)
-    where = f"first {findings[0].where}: {findings[0].evidence}." if findings else ""
+    where = f"first {findings[0].place(verdict.over)}: {findings[0].evidence}." if findings else ""
     many = counted(len(verdict.broken or verdict.open or verdict.cells), "place")
     reasons = {
         Outcome.SAFE: f"No rule of the policy is broken; {many} looked at.",
@@ -187,15 +187,17 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.outcome.value,
         "said": reasons[verdict.outcome],
         "independent": verdict.independent,
+        "margins": [list(names) for names in verdict.margins],
+        "besides": verdict.besides,
         "knows": [known.notation for known in verdict.knows],
         "warning": verdict.warning,
         "notes": list(verdict.notes),
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
-        "findings": [_plain(finding) for finding in findings],
+        "findings": [_plain(verdict, finding) for finding in findings],
     }
 
 
-def _plain(finding: Finding) -> dict[str, Any]:
+def _plain(verdict: Verdict, finding: Finding) -> dict[str, Any]:
     """One finding as plain values; the count is there if the finding has it."""
     values: dict[str, Any] = {
         "rule": finding.rule,
@@ -204,7 +206,8 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "labels": [*map(plain_label, finding.labels)],
         "response": finding.response,
         "respondent": finding.respondent and [*map(plain_label, finding.respondent)],
-        **picked(finding, "where", "evidence", "change"),
+        "where": finding.place(verdict.over),
+        **picked(finding, "evidence", "change"),
     }
     if finding.values is not None:
         values |= plain_values(finding.values)
@@ -235,7 +238,8 @@ def _blamed(audit: Audit, budget: Budget, limits: ReportLimits) -> dict[str, Any
                 statements = list(audit.verdict.blame(finding))
         except errors.CellboundsError as problem:
             return {"said": f"not worked out: {problem}", "findings": blamed}
-        blamed.append({"finding": place, "where": finding.where, "statements": statements})
+        where = finding.place(audit.verdict.over)
+        blamed.append({"finding": place, "where": where, "statements": statements})
     left = len(broken) - len(blamed)
     words += f"{counted(left, 'finding')} more not worked out" if left else ""
     return {"said": words or "every broken finding is listed", "findings": blamed}

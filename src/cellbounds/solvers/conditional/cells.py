@@ -340,6 +340,37 @@ def table_with(
     return np.array(rows, dtype=object).reshape(len(kinds), solution.problem.width)
 
 
+def table_at(solution: FeasibleRows, level: int) -> IntArray | None:
+    """Counts of all rows, each with its `level`-th smallest sum, but for one that takes the rest.
+
+    Odd levels fill rows from their end, so that tables differ in many cells. None if no row takes
+    the rest.
+    """
+    kinds, sets, problem = solution.kind.tolist(), solution.sums.sets, solution.problem
+    saturated = [i for i, kind in enumerate(kinds) if sets[kind].saturated]
+    if not saturated:
+        return None
+    sums = []
+    for kind in kinds:
+        offset, further = 0, sets[kind].next_member(1)
+        for _ in range(level):
+            if further is not None:
+                offset, further = further, sets[kind].next_member(further + 1)
+        sums.append(sets[kind].start + offset)
+    if problem.total_upper is not None:
+        rest = problem.total_upper - sum(sums)
+        taking = max(saturated, key=lambda i: sums[i])
+        offsets = sets[kinds[taking]]
+        offset = sums[taking] + rest - offsets.start
+        if offset < 0 or offsets.next_member(offset) != offset:
+            return None
+        sums[taking] += rest
+    rows = []
+    for kind, total in zip(kinds, sums, strict=True):
+        rows.append(_fill(solution, kind, total, None, None, backwards=level % 2 == 1))
+    return np.array(rows, dtype=object).reshape(len(kinds), problem.width)
+
+
 def _complete_sums(solution: FeasibleRows, kinds: list[int], chosen: dict[int, int]) -> list[int]:
     """Sums for the rows that have none yet, so that all add to an allowed N."""
     sets = solution.sums.sets
@@ -393,7 +424,13 @@ def _parts_of(rows: list[OffsetSet], rest: int) -> list[int]:
 
 
 def _fill(
-    solution: FeasibleRows, row: int, total: int, column: int | None, value: int | None
+    solution: FeasibleRows,
+    row: int,
+    total: int,
+    column: int | None,
+    value: int | None,
+    *,
+    backwards: bool = False,
 ) -> list[int]:
     """Counts of one row by the construction in Theorem 2.1 of document 004."""
     problem, evaluator = solution.problem, solution.evaluator
@@ -404,8 +441,9 @@ def _fill(
     if column is not None and value is not None:
         lower[column] = upper[column] = value
     missing = total - sum(lower)
-    for place, (low, high) in enumerate(zip(lower, upper, strict=True)):
-        added = min(high - low, missing)
+    places = range(len(lower))
+    for place in reversed(places) if backwards else places:
+        added = min(upper[place] - lower[place], missing)
         lower[place] += added
         missing -= added
     counts: list[int] = lower

@@ -17,7 +17,7 @@ from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.runtime.arrays import IntArray, narrowest
-from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_with
+from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_at, table_with
 from cellbounds.solvers.conditional.feasible import FeasibleRows, solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts, part_bounds
 from cellbounds.statements import Release
@@ -149,6 +149,17 @@ class ConditionalSolution(Solution):
         counts = narrowest(layout.table_counts(self._split(cells, (row, column, part, value))))
         table = Table(self._release.domain, counts)
         return checked(self._release, table, layout.over, index, value, self._system)
+
+    def another(self, level: int, /) -> Table | None:
+        """A table whose rows have about their `level`-th smallest sum."""
+        layout = self._layout
+        rows = table_at(self._rows, level) if layout.about is About.CELLS else None
+        if rows is None:
+            return None
+        cells = np.zeros((layout.row_count, layout.column_count), dtype=object)
+        cells[layout.problem.rows] = rows
+        split = self._split(cells, (0, 0, 0, 0))
+        return Table(self._release.domain, narrowest(layout.table_counts(split)))
 
     @cached_property
     def _system(self) -> System:
