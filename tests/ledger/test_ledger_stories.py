@@ -21,7 +21,7 @@ from cellbounds.ledger.serialization import plain_release
 from strategies import LONG
 
 STORIES = {
-    "koch4": ["[center,status]", "[recovery|center,status]@1", "[center|status,recovery]@1"],
+    "koch4": ["[treatment|recovery]@1", "[recovery|center]@2", "[center|treatment,recovery]@2"],
     "census3": ["[gender]", "[race]", "[race|gender,income]@2"],
 }
 

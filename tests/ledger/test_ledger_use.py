@@ -256,14 +256,23 @@ def test_margins_can_be_protected_later(ledger):
         ledger.set_policy(protect=[[]], table=TABLE, why="x")
 
 
-def test_a_small_margin_is_harmed_only_if_it_is_protected(place):
+def test_a_small_margin_that_is_spoken_of_is_harmed_without_being_protected(place):
     table = cb.Table(TABLE.domain, [[1, 2], [20, 30]])
     ledger = Ledger.create(place, table, keep_table=True, who="ann")
     answer = ledger.ask(ROWS)
-    assert answer.outcome is Outcome.SAFE
-    assert "were not judged" in str(answer)
+    assert answer.outcome is Outcome.UNSAFE
+    assert [one.variables for _, verdict in answer.judged for one in verdict.broken] == [
+        ("county",)
+    ]
+
+
+def test_a_margin_that_nobody_speaks_of_is_harmed_only_if_it_is_protected(place):
+    # Both rates together tell the counties, which neither of them is about with N alone.
+    table = cb.Table(TABLE.domain, [[1, 2], [20, 30]])
+    ledger = Ledger.create(place, table, keep_table=True, who="ann")
+    assert ledger.ask("N").outcome is Outcome.SAFE
     ledger.set_policy(protect=[["county"]], why="a promise")
-    assert ledger.ask(ROWS).outcome is Outcome.UNSAFE
+    assert [target.over for target, _ in ledger.ask("N").judged] == [None, ("county",)]
 
 
 def test_several_ledgers_share_a_database(place):
