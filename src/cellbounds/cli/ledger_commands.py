@@ -156,8 +156,8 @@ def judging_release(
         table = book.table(how["table"], version=about)
         if table is None:
             release: Release | list[str] = list(given.statements)
-            if len(release) == 1 and Path(release[0]).is_file():
-                release = read_release(release[0], allow_outside=given.allow_outside)
+            if len(given.statements) == 1 and Path(given.statements[0]).is_file():
+                release = read_release(given.statements[0], allow_outside=given.allow_outside)
             domain = book.state().domain
         else:
             release, domain = options.combine(table, given.statements, given), table.domain
