@@ -5,6 +5,7 @@ Cells that a release cannot tell apart share what is worked out.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from cellbounds.disclosure.policies.scenarios import (
     asked_margins,
     cases_of,
     checked_knowledge,
+    only_closes,
 )
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 from cellbounds.errors import InconsistentRelease, Unsettled, UnsupportedRelease
@@ -226,8 +228,11 @@ class _Seen:
 def _covers(case: Case) -> bool:
     """Whether a margin has all variables that are spoken of."""
     domain = case.release.domain
-    named = {domain.base(name) for name in case.known.named_variables}
-    return named <= {domain.base(name) for name in case.over}
+    # Cells that nobody can be in are no news, and what carries over does so beside them.
+    said = (one for one in case.known.statements if not only_closes(one, domain))
+    return {*itertools.chain.from_iterable(one.base_variables(domain) for one in said)} <= {
+        domain.base(name) for name in case.over
+    }
 
 
 def _implied(main: Case, covering: _Seen | None) -> bool:

@@ -296,6 +296,14 @@ def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Known]:
     return isinstance(statement, Known) and sorted(statement.variables) == sorted(domain.names)
 
 
+def only_closes(statement: Statement, domain: Domain) -> bool:
+    """Whether a statement says no more than that nobody can be in some cells of the table."""
+    if not _of_every_cell(statement, domain):
+        return False
+    known = statement.known(domain)
+    return not known.values and not bool((known.lower > 0).any() or (known.upper > 0).any())
+
+
 def _said_empty(release: Release) -> BoolArray:
     """Cells that the release says to be zero."""
     domain = release.domain
