@@ -59,7 +59,7 @@ def questions():
     # Many sets are open at the same time here.
     sets = cb.Table(
         cb.Domain({name: ["x", "y"] for name in "abcd"}),
-        np.reshape([3, 3, 3, 0, 2, 3, 1, 0, 1, 0, 0, 3, 2, 3, 3, 3], (2, 2, 2, 2)),
+        np.reshape([7, 8, 6, 0, 7, 0, 0, 4, 8, 0, 0, 5, 0, 0, 2, 4], (2, 2, 2, 2)),
     )
     strict = cb.policies.Policy("strict", rules=[SmallCounts(at_most=4, values=5)])
     return {

@@ -254,7 +254,7 @@ def test_a_command_above_its_limit_gives_up(run, table, tmp_path, monkeypatch):
             held.append(np.ones(1_000_000))
             time.sleep(0.002)
 
-    monkeypatch.setattr(auditing, "case_of", hungry)
+    monkeypatch.setattr(auditing, "cases_of", hungry)
     limit = psutil.Process().memory_info().rss + 2**28
     output = tmp_path / "out.txt"
     code, out, err = run("audit", table, "[b|a]@1", "--memory", str(limit), "-o", output)

@@ -97,7 +97,7 @@ def test_which_rules_leave_out_rows_that_are_published_as_empty():
 
 def test_figures_may_be_judged_beside_respondents():
     policy = policy_of(SMALL, MinimumCount(at_least=2), respondent=True)
-    found = judge(TABLE, MARGINS, policy)
+    found = judge(TABLE, MARGINS, policy, over=["row", "col"])
     assert found.outcome is SAFE
     assert {one.rule for one in found.cells if one.respondent} == {"small-counts"}
 
@@ -230,7 +230,7 @@ def test_a_level_is_closed_only_if_all_of_its_cells_are():
     counts = np.array([[[3, 4], [0, 0]], [[5, 6], [7, 8]]])
     table = cb.Table(domain, counts, structural=closed)
     rule = GroupDisclosure(responses=["b"], given=["a"])
-    found = judge(table, cb.publish(table, "[a,b,c]"), policy_of(rule))
+    found = judge(table, cb.publish(table, "[a,b,c]"), policy_of(rule), over=domain.names)
     assert [(one.labels, one.outcome) for one in found.cells] == [(("1",), UNSAFE), (("2",), SAFE)]
 
 
@@ -370,7 +370,7 @@ def test_work_that_is_stopped_leaves_everything_open(monkeypatch):
     def stopped(*_, **__):
         raise Late
 
-    monkeypatch.setattr(judging, "case_of", stopped)
+    monkeypatch.setattr(judging, "cases_of", stopped)
     known = cb.Known(["row"], lower={"a": 1})
     found = judge(TABLE, MARGINS, policy_of(SMALL, ExactDisclosure()), knows=[known])
     assert (found.outcome, found.over, found.knows) == (UNDECIDED, ("row", "col"), (known,))
@@ -394,9 +394,17 @@ def test_a_checkpoint_of_the_owner_is_not_for_others(tmp_path):
     file = tmp_path / "state"
     policy = policy_of(SMALL)
     for _ in range(2):
-        assert judge(TABLE, MARGINS, policy, budget=Budget(checkpoint=file)).outcome is SAFE
+        kept = Budget(checkpoint=file)
+        assert judge(TABLE, MARGINS, policy, over=["row", "col"], budget=kept).outcome is SAFE
     with pytest.raises(cb.InvalidInput, match="the owner's table to start from"):
-        judge(None, MARGINS, policy, independent=True, budget=Budget(checkpoint=file))
+        judge(
+            None,
+            MARGINS,
+            policy,
+            over=["row", "col"],
+            independent=True,
+            budget=Budget(checkpoint=file),
+        )
 
 
 # Probabilities.

@@ -226,13 +226,15 @@ class _Seen:
 
 
 def _covers(case: Case) -> bool:
-    """Whether a margin has all variables that are spoken of."""
-    domain = case.release.domain
+    """Whether the cells of a margin tell apart all that is spoken of.
+
+    A derived variable does not stand for the one behind it, if that is named too.
+    """
+    domain, over = case.release.domain, case.over
     # Cells that nobody can be in are no news, and what carries over does so beside them.
     said = (one for one in case.known.statements if not only_closes(one, domain))
-    return {*itertools.chain.from_iterable(one.base_variables(domain) for one in said)} <= {
-        domain.base(name) for name in case.over
-    }
+    names = itertools.chain.from_iterable(one.variables for one in said)
+    return all(name in over or domain.base(name) in over for name in names)
 
 
 def _implied(main: Case, covering: _Seen | None) -> bool:

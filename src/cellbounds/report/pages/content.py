@@ -17,7 +17,7 @@ from cellbounds import errors
 from cellbounds.data.domain import Domain, Label
 from cellbounds.disclosure.auditing import Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
-from cellbounds.inference.chooser import ExactSums, exact_sums
+from cellbounds.inference.chooser import exact_sums
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.priors import belief_of
 from cellbounds.model.structure import gather
@@ -277,18 +277,20 @@ def chances_of(
         with stopped_late(budget):
             one_conditional = gather(release).conditional is not None
             effort = limits.row_effort if one_conditional else limits.effort
-            exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
-            if isinstance(exact, ExactSums):
+            try:
+                exact = exact_sums(release, belief_of(PRIOR).weights(domain), effort)
+            except errors.TooMuchWork as problem:
+                if seed is None:
+                    hint = "(a report with a seed estimates it)"
+                    return CellPosteriors(f"not worked out: {problem} {hint}")
+                share = budget.share(most=limits.draw_seconds)
+                drawn = posterior(
+                    release, PRIOR, effort=effort, draws=limits.draws, rng=seed, budget=share
+                )
+            else:
                 words, sums = "exact: every consistent table is summed over", exact.weighted
                 at = _in_time(lambda labels: sums.distribution(place(labels)), budget)
                 return CellPosteriors(words, exact.name, at)
-            if exact.steps is None or seed is None:
-                hint = "" if exact.steps is None else " (a report with a seed estimates it)"
-                return CellPosteriors(f"not worked out: {exact.reason}{hint}")
-            share = budget.share(most=limits.draw_seconds)
-            drawn = posterior(
-                release, PRIOR, effort=effort, draws=limits.draws, rng=seed, budget=share
-            )
     except errors.InconsistentRelease:
         raise
     except errors.CellboundsError as problem:
