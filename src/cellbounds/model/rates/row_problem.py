@@ -192,7 +192,7 @@ class RowShapes:
             -(-(scale + low * stride) // (high - low))
             for low, high in zip(lows, highs, strict=True)
         ]
-        return reach + 1 + max(overlaps)
+        return reach + 1 + int(max(overlaps))
 
     @cached_property
     def tight(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
