@@ -183,13 +183,16 @@ class RowShapes:
         For sums `stride` apart, a multiple of the step: the counts of a cell under one overlap or
         touch those under the next, so that a run of sums gives a run of counts.
         """
-        free = np.flatnonzero(~self.exact[row])
+        free = ~self.exact[row]
+        if not free.any():
+            return 0
         scale, reach = int(self.scale[row]), int(self.reach_of_all[row])
-        overlap = 0
-        for column in free.tolist():
-            low, high = (int(ends[row, column]) for ends in self.tight[:2])
-            overlap = max(overlap, -(-(scale + low * stride) // (high - low)))
-        return reach + 1 + overlap if len(free) else 0
+        lows, highs = (ends[row, free].tolist() for ends in self.tight[:2])
+        overlaps = [
+            -(-(scale + low * stride) // (high - low))
+            for low, high in zip(lows, highs, strict=True)
+        ]
+        return reach + 1 + int(max(overlaps))
 
     @cached_property
     def tight(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
