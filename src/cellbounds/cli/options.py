@@ -572,7 +572,7 @@ def working(
         raise KeyboardInterrupt(remedy) from None
 
 
-ANSWER, LEAST = 0.75, 0.5
+ANSWER, LEAST = 0.75, 0.3
 """The part of a budget for the answer where more is to be written than the answer itself, and the
 least part of it."""
 
