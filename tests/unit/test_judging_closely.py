@@ -16,10 +16,13 @@ from cellbounds.disclosure.policies import (
     Policy,
     PosteriorChance,
     SmallCounts,
+    attacker,
     judge,
     judging,
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
+from cellbounds.disclosure.policies.rule import certainly_held
+from cellbounds.disclosure.policies.scenarios import case_of
 from cellbounds.disclosure.policies.verdict import Finding, Verdict
 from cellbounds.results import Distribution, MonteCarlo, ValueSet
 from cellbounds.runtime.budget import Budget
@@ -189,7 +192,7 @@ def test_rows_whose_members_may_be_alike():
     ]
     # Who can only be in one level gives nothing away, and an empty row has no members.
     closed = [[False, True, True], [False] * 3]
-    assert open_cells(rule, counts, [[5, 0, 0], [1, 1, 1]], closed) == [[False] * 3] * 2
+    assert open_cells(rule, counts, [[5, 0, 0], [1, 1, 0]], closed) == [[False] * 3] * 2
     assert open_cells(rule, [[0, 0, 0], [1, 1, 1]], [[0, 0, 0], [1, 1, 1]]) == [[False] * 3] * 2
     # Of those that may help, structural zeros are none.
     closed = [[False, False, True], [False] * 3]
@@ -234,6 +237,30 @@ def test_a_level_is_closed_only_if_all_of_its_cells_are():
     assert [(one.labels, one.outcome) for one in found.cells] == [(("1",), UNSAFE), (("2",), SAFE)]
 
 
+def test_levels_that_overlap_may_be_given_but_not_learnt():
+    groups = {"first": ["x", "y"], "second": ["y", "z"]}
+    table = cb.Table(THREE, [[2, 2, 2], [3, 3, 3]]).grouped("some", of="col", levels=groups)
+    release = cb.publish(table, "[row]")
+    given = GroupDisclosure(responses=["row"], given=["some"])
+    assert judge(table, release, policy_of(given), over=["some", "row"]).outcome is SAFE
+    learnt = GroupDisclosure(responses=["some"], given=["row"])
+    with pytest.raises(cb.InvalidInput, match="levels overlap or leave somebody out"):
+        judge(table, release, policy_of(learnt), over=["some", "row"])
+
+
+def test_a_row_holds_somebody_if_one_of_its_cells_does(monkeypatch):
+    """No further question is asked for that."""
+
+    def refuses(*_, **__):
+        raise cb.TooMuchWork("no bounds of rows")
+
+    monkeypatch.setattr(attacker, "bounds", refuses)
+    table = cb.Table(THREE, [[0, 2, 3], [2, 2, 2]])
+    rule = GroupDisclosure(responses=["col"], given=["row"], not_in=True)
+    found = judge(table, cb.publish(table, "[row,col]"), policy_of(rule))
+    assert [one.outcome for one in found.cells] == [UNSAFE, SAFE]
+
+
 def test_the_row_of_everybody():
     domain = cb.Domain({"x": ["a", "b", "c"]})
     hidden = cb.Margin(["x"], [0, None, None])
@@ -257,6 +284,39 @@ def test_how_many_runs_of_counts_are_named():
         (finding,) = found.cells
         assert finding.evidence.startswith(f"{len(values)} attainable counts: 1, 3, 6, 10, 15, ")
         assert finding.evidence.endswith(shown)
+
+
+def test_bounds_come_first_where_they_decide():
+    domain = cb.Domain({"x": ["a", "b"]})
+    known = cb.Known(["x"], values={"a": [1, 3, 6, 10, 15, 21]})
+    release = cb.Release(domain, [cb.Total(100), known])
+    (finding,) = judge(cb.Table(domain, [1, 99]), release, policy_of(SMALL)).cells
+    assert finding.evidence == "from 1 to 21; attained: 1, 21"
+
+
+def test_an_end_that_is_attained_is_the_end():
+    """Nothing below the smallest count is possible, whatever else is open."""
+
+    class OnlyEnds:
+        def ends(self):
+            sides = np.ones((2, 2), dtype=object), np.full((2, 2), 9, dtype=object)
+            return sides, sides
+
+        def at(self, _):
+            return ValueSet((), unknown=[(0, None, 1)])
+
+    case = case_of(MARGINS, TABLE, policy_of(SMALL))
+    outsider = attacker.Attacker(case, case.known, Budget(), answer=OnlyEnds())
+    held, values = outsider.decided((0, 0), certainly_held)
+    assert held is True
+    assert (values.possible.smallest, values.possible.largest) == (1, 9)
+
+
+def test_a_small_count_is_taken_at_its_largest():
+    rule = SmallCounts(at_most=3, relative=2)
+    values = ValueSet.from_values([1, 3])
+    assert rule.broken(values, values) is True  # a width of 2 is twice 1, not twice 3
+    assert rule.broken(values, ValueSet.from_values([1])) is False
 
 
 def test_counts_without_end():
@@ -357,6 +417,13 @@ def test_a_total_that_is_shown_is_blamed():
     assert (shown.evidence, found.blame(shown)) == ("N=14 shows 14", ("N=14",))
 
 
+def test_figures_after_the_total_are_looked_at():
+    release = cb.Release(DOMAIN, [cb.Total(14), cb.Margin(["row"], [2, 12])])
+    found = judge(TABLE, release, policy_of(MinimumCount(at_least=5)))
+    assert [one.labels for one in found.cells] == [(), ("a",), ("b",)]
+    assert [one.labels for one in found.broken] == [("a",)]
+
+
 def test_figures_after_rates_are_looked_at():
     release = cb.publish(TABLE, "[col|row]@1", "[row]")
     found = judge(TABLE, release, policy_of(MinimumCount(at_least=5)))
@@ -382,7 +449,49 @@ def test_work_that_is_stopped_leaves_everything_open(monkeypatch):
     assert judge(TABLE, MARGINS, over=("col",)).over == ("col",)
 
 
-def test_respondents_for_whom_no_time_is_left():
+def refused_to(monkeypatch, whom):
+    """Attainable counts are refused to some intruders."""
+    allowed = attacker.attainable
+
+    def asked(release, **given):
+        if whom(release):
+            raise cb.TooMuchWork("too many sums")
+        return allowed(release, **given)
+
+    monkeypatch.setattr(attacker, "attainable", asked)
+
+
+def is_respondents(release):
+    return any(isinstance(one, cb.Known) for one in release.statements)
+
+
+def test_whatever_a_respondent_may_learn_is_marked_as_open(monkeypatch):
+    refused_to(monkeypatch, is_respondents)
+    found = judge(TABLE, MARGINS, policy_of(SmallCounts(at_most=3, values=3), respondent=True))
+    assert (found.outcome, found.broken) == (UNDECIDED, ())
+    assert found.outcomes.tolist() == [[UNDECIDED, UNDECIDED], [UNDECIDED, SAFE]]
+
+
+def test_cells_in_which_nobody_can_be_keep_nobody_else_from_being_tried(monkeypatch):
+    """Without an answer for outsiders every cell is tried; nobody can be in the first."""
+    refused_to(monkeypatch, lambda release: not is_respondents(release))
+    release = cb.Release(DOMAIN, [cb.Margin(["row", "col"], [[0, "<3"], [9, 10]])])
+    policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)
+    found = judge(None, release, policy, independent=True)
+    assert ("a", "y") in {one.respondent for one in found.cells}
+    assert ("a", "x") not in {one.respondent for one in found.cells}
+
+
+def test_cells_of_different_lists_and_sums_are_not_alike():
+    domain = cb.Domain({"x": list("abcd")})
+    one, other = (cb.Known(["x"], values={label: [1, 3]}) for label in "ab")
+    hidden = cb.Margin(["x"], [None, None, ">=1", None])
+    release = cb.Release(domain, [one, other, hidden])
+    assert judging.alike_cells(release, ("x",)).tolist() == [0, 1, 2, 3]
+
+
+def test_respondents_for_whom_no_time_is_left(monkeypatch):
+    monkeypatch.setattr("cellbounds.runtime.budget.LATE", 600.0)  # no alarm comes in between
     policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)
     found = judge(TABLE, MARGINS, policy, seconds=1e-9)
     late = [one for one in found.cells if one.respondent]

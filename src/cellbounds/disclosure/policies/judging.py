@@ -289,8 +289,6 @@ def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
 
 
 def _showing(release: Release, finding: Finding) -> Iterator[str]:
-    if not finding.variables:
-        yield release.total.notation
     for statement in release.statements:
         if statement.variables == finding.variables and statement.shown_counts() is not None:
             yield statement.notation
