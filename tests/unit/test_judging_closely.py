@@ -467,7 +467,8 @@ def is_respondents(release):
 
 def test_whatever_a_respondent_may_learn_is_marked_as_open(monkeypatch):
     refused_to(monkeypatch, is_respondents)
-    found = judge(TABLE, MARGINS, policy_of(SmallCounts(at_most=3, values=3), respondent=True))
+    policy = policy_of(SmallCounts(at_most=3, values=3), respondent=True)
+    found = judge(TABLE, MARGINS, policy, over=["row", "col"])
     assert (found.outcome, found.broken) == (UNDECIDED, ())
     assert found.outcomes.tolist() == [[UNDECIDED, UNDECIDED], [UNDECIDED, SAFE]]
 
