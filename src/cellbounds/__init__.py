@@ -19,15 +19,7 @@ from cellbounds.errors import (
     UnsupportedRelease,
 )
 from cellbounds.model.constraints import violations
-from cellbounds.results import (
-    UNBOUNDED,
-    Attainable,
-    Bounds,
-    Draws,
-    Evidence,
-    Posterior,
-    ValueSet,
-)
+from cellbounds.results import UNBOUNDED, Evidence, ValueSet
 from cellbounds.runtime.budget import Budget
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Known, Linear, Margin, Release, Total, publish
@@ -51,14 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNBOUNDED",
-    "Attainable",
     "Audit",
-    "Bounds",
     "Budget",
     "CellboundsError",
     "Conditional",
     "Domain",
-    "Draws",
     "Evidence",
     "Grouping",
     "InconsistentRelease",
@@ -68,7 +57,6 @@ __all__ = [
     "Linear",
     "Margin",
     "Outcome",
-    "Posterior",
     "Release",
     "Table",
     "TooMuchWork",

@@ -96,6 +96,34 @@ def cell_index_of(release: Release, labels: tuple, names: tuple[str, ...]) -> It
     return itertools.product(*belongs)
 
 
+def chance_of(statement: Margin, entry: int, value: int) -> Fraction:
+    """How likely a figure is given the count, from the definitions; Laplace up to a factor."""
+    if statement.rounding == "random":
+        rest, base = value % statement.base, statement.base
+        chances = {value - rest: 1 - Fraction(rest, base)}
+        if rest:
+            chances[value - rest + base] = Fraction(rest, base)
+        return chances.get(entry, Fraction(0))
+    ((kind, law),) = statement.noise.plain.items()
+    if kind == "laplace":
+        return Fraction(law) ** abs(entry - value)
+    chances = law if kind == "differences" else law.get(str(value), {})
+    shown = entry - value if kind == "differences" else entry
+    return Fraction(chances.get(str(shown), 0))
+
+
+def likelihood(release: Release, counts: np.ndarray) -> Fraction:
+    """How likely all figures that were made by chance are, given a table; all independent."""
+    product = Fraction(1)
+    for statement in release.statements:
+        if isinstance(statement, Margin) and (statement.noise or statement.rounding == "random"):
+            margin = summed(release, counts, statement.variables)
+            for entry, value in zip(statement.entries.flat, margin.flat, strict=True):
+                if isinstance(entry, int):
+                    product *= chance_of(statement, entry, int(value))
+    return product
+
+
 def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:
     if entry is None:
         return True
@@ -110,6 +138,8 @@ def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:
             return value > int(entry[1:])
         first, last = entry.split("-")
         return value in range(int(first), int(last) + 1)
+    if statement.noise is not None:
+        return chance_of(statement, entry, value) > 0
     base = statement.base
     if base is None:
         return value == entry

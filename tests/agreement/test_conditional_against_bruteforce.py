@@ -7,6 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import cellbounds as cb
 from bruteforce import consistent_tables, summed
@@ -48,6 +49,45 @@ def test_bounds_values_and_witnesses(release):
             table = values.witness(*last, value=value)
             assert any(np.array_equal(table.counts, known) for known in tables)
             assert table.margin(names)[last] == value
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.integers(0, 30)] * 3), min_size=2, max_size=5),
+    digits=st.integers(0, 2),
+    ends=st.tuples(st.integers(0, 60), st.one_of(st.none(), st.integers(0, 60))),
+)
+def test_further_tables_are_consistent(rows, digits, ends):
+    """Tables that margins are looked up in: what they show to be attained is attained."""
+    counts = np.array([[1, 1, 1], *rows])
+    names = {"A": list(range(len(counts))), "B": ["x", "y", "z"]}
+    table = cb.Table(cb.Domain(names), counts)
+    rates = cb.publish(table, f"[B|A]@{digits}").statements
+    size = int(counts.sum())
+    total = cb.Total(
+        lower=max(0, size - ends[0]), upper=None if ends[1] is None else size + ends[1]
+    )
+    kept = [one for one in rates if not isinstance(one, cb.Total)]
+    release = cb.Release(table.domain, [*kept, total])
+    values = cb.attainable(release)
+    for level in range(7):
+        further = values.another(level)
+        assert further is None or not cb.violations(further, release)
+
+
+@pytest.mark.parametrize("total", [cb.Total(300), cb.Total(lower=250, upper=300), None])
+def test_further_tables_differ_in_many_cells(total):
+    """Rows move away from their smallest sums together, as far as N leaves room."""
+    domain = cb.Domain({"A": list("abcdef"), "B": ["x", "y"]})
+    table = cb.Table(domain, [[1, 0], [0, 2], [3, 1], [2, 2], [40, 9], [0, 0]])
+    rates = cb.publish(table, "[B|A]@1").statements
+    kept = [one for one in rates if not isinstance(one, cb.Total)]
+    release = cb.Release(table.domain, [*kept, *([] if total is None else [total])])
+    values = cb.attainable(release)
+    tables = [one for one in map(values.another, range(5)) if one is not None]
+    assert len(tables) >= 4
+    assert not any(cb.violations(one, release) for one in tables)
+    rows = np.stack([one.margin(["A"]).counts for one in tables])
+    assert ((rows.max(axis=0) - rows.min(axis=0))[:5] >= 7).all()
 
 
 @pytest.mark.parametrize("held", ["residues", "sparse"])

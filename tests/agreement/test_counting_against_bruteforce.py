@@ -82,7 +82,7 @@ def listed_releases(draw, kind: str):
 def weighed_releases(draw, kind: str):
     """A release, all its tables, and a prior."""
     release, tables = draw(listed_releases(kind))
-    return release, tables, draw(laws(release))
+    return release, tables, draw(laws(release)).given(release)
 
 
 EITHER = st.one_of(listed_releases("conditional"), listed_releases("mixture"))

@@ -58,7 +58,7 @@ def questions(draw, kind):
         # Equal probabilities: leaves of exact margins are left out.
         law = multinomial(
             [Fraction(1, release.domain.size)] * release.domain.size, release.domain.shape
-        )
+        ).given(release)
     names = [*release.domain.names, *release.domain.groupings]
     over = draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4))
     cells = list(release.domain.project(over).cells())

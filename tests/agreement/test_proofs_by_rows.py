@@ -161,6 +161,19 @@ def test_sums_that_rows_may_have_are_all_listed():
                 assert not verified(wrong).settled
 
 
+def test_gaps_among_small_sums_are_listed_where_all_large_ones_may_be():
+    made = json.loads(
+        json.dumps(cb.bounds(cb.Release(ROWS, [NEAREST, cb.Total(5000)])).certificate())
+    )
+    sums = made["rows"][0]["sums"][0]
+    assert len(sums) > 2
+    assert verified(made).settled
+    for part in range(len(sums)):
+        wrong = copy.deepcopy(made)
+        del wrong["rows"][0]["sums"][0][part]
+        assert not verified(wrong).settled
+
+
 def members(part, most=60):
     first, last, step = part
     return set(range(first, most + 1 if last is None else last + 1, step))
@@ -186,6 +199,7 @@ def test_numbers_of_progressions():
     assert numbers_of([(0, 4, 2), (7, 7, 1)]).tolist() == [0, 2, 4, 7]
     assert numbers_of([(0, None, 2)]) is None
     assert numbers_of([(0, 1 << 25, 1)]) is None
+    assert numbers_of([(0, 1 << 24, 1)]) is None  # one too many
     for first in (1 << 25, 1 << 64):
         assert numbers_of([(first, first + 4, 2)]).tolist() == [first, first + 2, first + 4]
     numbers = np.arange(15)
@@ -199,11 +213,15 @@ def test_numbers_of_progressions():
     assert progressions(~flags, 6, 3, endless=True) == ((12, 12, 3), (18, None, 3))
 
 
-def admitted(release, work):
+def by_rows(release, work):
     made = json.loads(json.dumps(release.to_dict()))
     space = Space(made["domain"], made.get("groupings", {}))
     statements = [read_statement(said, at, space) for at, said in enumerate(made["statements"])]
-    return proofs_by_rows(space, statements, work)[0].admitted
+    return proofs_by_rows(space, statements, work)[0]
+
+
+def admitted(release, work):
+    return by_rows(release, work).admitted
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -211,6 +229,29 @@ def test_sums_are_the_same_however_many_are_tried_at_once(name):
     whole = admitted(RELEASES[name], RowWork())
     for chunk in (1, 2, 3, 5):
         assert admitted(RELEASES[name], RowWork(chunk=chunk)) == whole
+
+
+@pytest.mark.parametrize(
+    ("tried", "sums"),
+    [
+        (4, ((3, 8, 1),)),  # 1 and 2
+        (9, ((3, 3, 1), (5, 8, 1))),  # 1 to 4
+        (10, ((3, 3, 1), (6, 8, 1))),
+        (16, ((3, 3, 1), (6, 7, 1))),
+    ],
+)
+def test_sums_that_are_not_tried_count_as_possible(tried, sums):
+    """What may be tried is shared out between the two columns."""
+    first, _ = admitted(cb.Release(ROWS, [NEAREST, cb.Total(9)]), RowWork(tried=tried))
+    assert first == sums
+
+
+def test_bounds_that_more_sums_could_break_than_are_tried_are_not_proved():
+    """The first row has 2 or 4, as the second has 3 at least: both break it."""
+    release = cb.Release(ROWS, [rates([["1/2", "1/2"], THIRDS[0]]), cb.Total(8)])
+    asked = (np.array([0]), "upper", 0)
+    assert by_rows(release, RowWork(tried=4)).breaking(*asked).tolist() == [2, 4]
+    assert by_rows(release, RowWork(tried=3)).breaking(*asked) is None
 
 
 def test_sums_end_with_what_n_leaves():

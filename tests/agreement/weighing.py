@@ -16,6 +16,7 @@ from functools import cache, cached_property
 import numpy as np
 
 import cellbounds as cb
+from bruteforce import likelihood
 
 Flat = tuple[int, ...]
 
@@ -30,6 +31,17 @@ class Law:
 
     def __repr__(self) -> str:
         return self.name
+
+    def given(self, release: cb.Release) -> Law:
+        """The same, times how likely the figures that were made by chance are."""
+        return Law(
+            self.name,
+            self.prior,
+            lambda table: (
+                self.weight(table)
+                * likelihood(release, np.array(table, dtype=object).reshape(release.domain.shape))
+            ),
+        )
 
 
 @dataclass(frozen=True)

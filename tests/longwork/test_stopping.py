@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -59,6 +60,21 @@ def test_states_are_ordinary_files(tmp_path, path):
         cb.bounds(release, budget=cb.Budget(checkpoint=path))
     with pytest.raises(cb.InvalidInput, match="no ordinary file"):
         cb.explore(TABLE, response="education", budget=cb.Budget(checkpoint=path))
+
+
+@posix
+@pytest.mark.parametrize("command", [("margins",), ("audit", "[county]")])
+def test_packed_files_that_go_on_and_on_are_read_within_the_budget(tmp_path, command):
+    """Padding after the packed part, which gzip skips byte by byte: nothing looks at it before."""
+    path = tmp_path / "padded.csv.gz"
+    path.write_bytes(gzip.compress(cb.datasets.path("delinquent").read_bytes()))
+    os.truncate(path, 2**40)
+    words = [sys.executable, "-m", "cellbounds.cli", command[0], path, *command[1:]]
+    ended = subprocess.run(
+        [*words, "--seconds", "0.5"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "the budget of 0.5 seconds was spent" in ended.stderr
 
 
 @posix

@@ -11,6 +11,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.papers import document001
 from cellbounds.papers.reproduction import reproduce_papers
+from cellbounds.results import Bounds
 from figures import EXPECTED, cell_bounds, ends, flat, in_rows
 from margin_tables import tables_with_margins
 
@@ -52,7 +53,7 @@ def as_printed(text: str) -> list:
     ]
 
 
-def as_laid_out(answer: cb.Bounds) -> list:
+def as_laid_out(answer: Bounds) -> list:
     return np.stack([answer.lower, answer.upper], axis=-1).tolist()
 
 

@@ -13,6 +13,7 @@ import cellbounds as cb
 from cellbounds.papers import document002
 from cellbounds.papers.printed_figures import Comparison, printed_figures
 from cellbounds.papers.reproduction import reproduce_papers
+from cellbounds.results import Posterior
 from cellbounds.utility import odds_ratios
 from counting import Rule, list_tables
 from figures import EXPECTED, printed
@@ -90,7 +91,7 @@ def check_cell(found, expected: dict) -> None:
     assert found.probabilities.sum() == pytest.approx(1, abs=1e-12)
 
 
-def check_cells(posterior: cb.Posterior, expected: list[dict]) -> None:
+def check_cells(posterior: Posterior, expected: list[dict]) -> None:
     assert posterior.exact
     assert posterior.error < 1e-9
     for (_, found), one in zip(posterior.items(), expected, strict=True):

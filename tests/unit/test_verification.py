@@ -1282,6 +1282,38 @@ BY_ROWS = {
         3,
         by_rows(0, (8, 8, 2)),
     ),
+    "what no N has": (
+        [rates("b", "a", HALVES), total(0, 8), total(20, None)],
+        "xp",
+        "lower",
+        9,
+        by_rows(0, (2, 6, 2)),
+    ),
+    "less than the rows hold at least": (  # 3 and 2
+        [rates("b", "a", [["0.3", "0.7"], HALVES[0]], digits=1, rounding="nearest"), total(4, 4)],
+        "xp",
+        "lower",
+        9,
+        by_rows(0, (3, 3, 1)),
+    ),
+    "what is known of a cell, however large its row": (
+        [SOME, prior("ab", keyed=["lower"], lower=[[["x", "q"], 3]])],
+        "xq",
+        "lower",
+        3,
+        by_rows(0),
+    ),
+    "a column that ends before N does": (  # 3000 are two fifths of 7500
+        [
+            rates("b", "a", [["0.5", None], ["0.5", None]], eps="0.1", missing="suppressed"),
+            prior("ab", keyed=["upper"], upper=[[["x", "p"], 3000]]),
+            total(20000, 20000),
+        ],
+        "xq",
+        "upper",
+        4500,
+        by_rows(0),
+    ),
     "rows that share people": (
         [rates("b", ["any"], HALVES), prior("a", upper=[4, 2])],
         "xp",
@@ -1290,6 +1322,9 @@ BY_ROWS = {
         by_rows(0),
     ),
 }
+
+NO_TABLE = {"what no table has", "what no N has", "less than the rows hold at least"}
+"""Of no table anything is true."""
 
 
 @pytest.mark.parametrize("name", BY_ROWS)
@@ -1300,7 +1335,7 @@ def test_rows_prove_what_they_prove_and_no_more(name):
     assert found.rows == 1
     tighter = proven + (1 if side == "lower" else -1)
     bad = verify_certificate(one_sided(statements, labels, side, tighter, proof))
-    assert bad.ok is (name == "what no table has")
+    assert bad.ok is (name in NO_TABLE)
 
 
 def test_people_beside_the_rows_are_taken_off_n():
@@ -1320,6 +1355,46 @@ def test_a_part_of_a_column_is_not_all_of_it(side, true, wrong):
         cell = ("xpu", claim["lower"], claim["upper"])
         found = verify_certificate(certificate(said, cell, over="abc", domain=levels))
         assert found.ok is (proven == true)
+
+
+@pytest.mark.parametrize(("proven", "ok"), [(1, True), (0, False)])
+def test_people_who_are_known_leave_less_of_a_column_to_others(proven, ok):
+    """Half of 4 at most, and one of these two is v."""
+    levels = {"a": ["x", "y"], "b": ["p", "q"], "c": ["u", "v"]}
+    said = [
+        rates("b", "a", [["0.25", None], ["0.25", None]], eps="0.25", missing="suppressed"),
+        margin("a", [4, None]),
+        prior("abc", keyed=["lower"], lower=[[["x", "p", "v"], 1]]),
+    ]
+    cell = ("xpu", bound(0, ZERO), bound(proven, by_rows(0)))
+    assert verify_certificate(certificate(said, cell, over="abc", domain=levels)).ok is ok
+
+
+NOBODY = [None, None]
+ANY = ["1/2", "1/2"]
+
+
+@pytest.mark.parametrize(
+    ("figures", "eps", "limited", "n", "row"),
+    [
+        # Two rows of at most 2 beside one of 5 or 10: both have 2.
+        ([ANY, ANY, ["1/5", "4/5"]], "110", "xy", 9, 0),
+        # One of at most 2 beside an even one, and two of nobody: it has 2.
+        ([NOBODY, NOBODY, ANY, ANY], "0001", "v", 4, 3),
+    ],
+)
+def test_rows_of_few_people_are_not_taken_for_rows_of_any_number(figures, eps, limited, n, row):
+    levels = {"a": ["x", "y", "z", "v"][: len(figures)], "b": ["p", "q"]}
+    wide = [["0", "1/2"][int(one)] for one in eps for _ in "pq"]
+    said = [
+        rates("b", "a", figures, missing="zero", eps=wide),
+        prior("a", keyed=["upper"], upper=[[[one], 2] for one in limited]),
+        total(n, n),
+    ]
+    for proven, ok in ((2, True), (3, False)):
+        cell = (levels["a"][row], bound(proven, by_rows(row, (1, 1, 1))), bound(None, TOLD))
+        found = verify_certificate(certificate(said, cell, over="a", domain=levels))
+        assert found.ok is ok
 
 
 def test_two_rows_of_even_sums_leave_an_odd_one_to_the_third():
@@ -1357,6 +1432,10 @@ NOT_BY_ROWS = {
             by_rows(0, (0, 0, 1)),
             "ab",
         ),
+        "the other rows can make up the rest of N",
+    ),
+    "N between two, of which only the larger is reached": (
+        ([rates("b", "a", HALVES), total(7, 8)], "xp", "upper", 1, by_rows(0, (4, 6, 2)), "ab"),
         "the other rows can make up the rest of N",
     ),
     "a margin of others": (
@@ -1408,6 +1487,38 @@ def test_a_cell_that_is_0_limits_others():
     ]
     assert verify_certificate(one_sided(said, "xq", "upper", 3, TOLD)).reproved == 1
     assert not verify_certificate(one_sided(said, "xq", "upper", 2, TOLD)).ok
+
+
+def test_a_list_of_a_figure_that_no_cell_is_behind_ends_no_other():
+    values = [[["first", "y"], [0, 3]], [["first", "x"], [2, 5]]]
+    said = [prior(["any", "a"], keyed=["values"], values=values), total(0, 4)]
+    assert verify_certificate(one_sided(said, "x", "upper", 2, TOLD, over="a")).reproved == 1
+    assert not verify_certificate(one_sided(said, "x", "upper", 1, TOLD, over="a")).ok
+
+
+def test_a_factor_is_too_large_even_of_a_cell_that_is_0():
+    said = [
+        margin("ab", [[0, "<=4"], [0, 3]]),
+        linear("ab", [[["x", "p"], str(2**64)], [["x", "q"], "1"], [["y", "q"], "2"]], lower="9"),
+    ]
+    (why,) = verify_certificate(one_sided(said, "xq", "lower", 3, TOLD)).unsettled
+    assert why.endswith("its numbers are too large for CP-SAT")
+
+
+def test_one_hard_claim_leaves_time_to_the_others(monkeypatch):
+    """Each may take four times its share of what is left, and all of it once few are left."""
+    shares = []
+
+    def settle(_self, *_asked, seconds):
+        shares.append(seconds)
+        return None, "not tried"
+
+    monkeypatch.setattr(Reprover, "settle", settle)
+    said = [margin("ab", [["<9", "<9"], ["<9", "<9"]]), total(5, 5)]
+    cells = [(labels, bound(1, TOLD), bound(4, TOLD)) for labels in ("xp", "xq", "yp", "yq")]
+    found = verify_certificate(certificate(said, *cells), seconds=800)
+    assert found.not_reproved == 8
+    assert shares == pytest.approx([400, 3200 / 7, 3200 / 6, 640, 800, 800, 800, 800], abs=40)
 
 
 def test_limits_that_take_too_many_rounds_are_left_out():
@@ -1508,7 +1619,12 @@ def test_a_solver_that_dies_leaves_a_claim_unsettled(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "said", [lambda text: linear("a", [text, "0"], "1"), lambda text: prior("a", upper=[text, 1])]
+    "said",
+    [
+        lambda text: linear("a", [text, "0"], "1"),
+        lambda text: prior("a", upper=[text, 1]),
+        lambda text: margin("a", ["<" + text[1:], 1]),
+    ],
 )
 def test_numbers_in_texts_have_1000_characters_at_most(said):
     space = Space(DOMAIN, {})
@@ -1548,6 +1664,13 @@ def test_a_linear_statement_has_one_figure():
     made = one_sided(said, "xp", "upper", 3, dual((0, 1, "upper", 1)))
     (problem,) = verify_certificate(made).problems
     assert "names figure 1, upper, of statement 0, which says no such thing" in problem
+
+
+def test_rates_have_1000_digits_at_most():
+    space = Space(DOMAIN, {})
+    read_statement(rates("b", "a", HALVES, digits=1000, rounding="down"), 0, space)
+    with pytest.raises(cb.InvalidInput, match="digits is above 1000"):
+        read_statement(rates("b", "a", HALVES, digits=1001, rounding="down"), 0, space)
 
 
 def test_the_key_that_stands_there_twice_is_named(tmp_path):

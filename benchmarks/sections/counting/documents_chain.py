@@ -14,6 +14,7 @@ from cellbounds.inference.chains.chain_sampling import MOVES, batch_errors
 from cellbounds.inference.chains.metropolis import ChainDraws, choose_moves, run_chain
 from cellbounds.inference.chains.moves import KEEPS, VARIES
 from cellbounds.model.priors import Belief, belief_of
+from cellbounds.results import Draws, Posterior
 
 OWN = {"chains": 1, "thin": 1, "burn_in": 0}
 """As the document has it: one chain, every step counts, from the true table."""
@@ -61,7 +62,7 @@ def chains(case: Case) -> dict[str, dict[str, Any]]:
 
 
 def one_run(
-    case: Case, draws: int, seed: int, budget: float, exact: cb.Posterior, options: dict[str, Any]
+    case: Case, draws: int, seed: int, budget: float, exact: Posterior, options: dict[str, Any]
 ) -> Record:
     """Time a chain: alone, with the figures that the document gives, with diagnostics.
 
@@ -69,7 +70,7 @@ def one_run(
     """
     start = case.table if "thin" in options else None
 
-    def whole() -> cb.Draws:
+    def whole() -> Draws:
         return cb.sample(
             case.release,
             draws,

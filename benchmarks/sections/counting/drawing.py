@@ -6,6 +6,7 @@ import cellbounds as cb
 from benchmarks.problems.cases import Case
 from benchmarks.results import Record
 from benchmarks.sections.counting.questions import agreement, summed_up, timed
+from cellbounds.results import Posterior
 
 METHODS = ("exact", "chain", "importance")
 
@@ -34,7 +35,7 @@ def by_method(
     seed: int,
     budget: float,
     patience: float,
-    exact: cb.Posterior,
+    exact: Posterior,
 ) -> Record:
     """Time draws by one method; the diagnostics are part of the call."""
     try:

@@ -18,6 +18,7 @@ from benchmarks.problems.instances import Instance
 from benchmarks.problems.owned import all_margins, cubes
 from benchmarks.profiles import Profile
 from benchmarks.results import Record
+from cellbounds.results import Bounds
 
 LISTED_RESHAPES = {("koch4", 3), ("koch4", 2), ("haberman3", 3)}
 TINY = Instance("2x2 rates of 7 people", np.array([[2, 1], [1, 3]]), digits=1)
@@ -98,7 +99,7 @@ def measure(question: Question, profile: Profile) -> Record:
 
 
 def require_equal(
-    label: str, peer: str, counted: str | None, answer: cb.Bounds, listed: Listed
+    label: str, peer: str, counted: str | None, answer: Bounds, listed: Listed
 ) -> None:
     """Raise `Mismatch` if a program found another number of tables, or other bounds."""
     if listed.tables is None:

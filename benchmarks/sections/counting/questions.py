@@ -13,6 +13,7 @@ from benchmarks.measuring.measurement import best_of
 from benchmarks.results import Record
 from cellbounds.inference.counting import TooManyTables
 from cellbounds.model.priors import Belief
+from cellbounds.results import Draws, Posterior
 
 LONG, VERY_LONG = 3.0, 30.0  # seconds; longer calls run twice, and once
 GIVEN_UP = 2.0  # seconds for the estimate that stands in for a refused posterior
@@ -59,7 +60,7 @@ def posterior(release: cb.Release, prior: Belief | str, budget: float) -> Record
     return {"method": found.method, "relative_error": found.error, "no_mode": no_mode, **times}
 
 
-def summed_up(release: cb.Release, prior: Belief | str) -> tuple[cb.Posterior, str]:
+def summed_up(release: cb.Release, prior: Belief | str) -> tuple[Posterior, str]:
     """Ask for the posterior and for everything that is read off it.
 
     Returns
@@ -91,7 +92,7 @@ def draws(release: cb.Release, prior: Belief | str, size: int, seed: int, budget
     return {"drawn": len(found), **times}
 
 
-def agreement(found: cb.Draws, means: np.ndarray) -> Record:
+def agreement(found: Draws, means: np.ndarray) -> Record:
     """Compare the means of draws with the exact ones.
 
     ``off`` is the largest difference, ``stated`` the Monte Carlo error of that cell, and

@@ -19,6 +19,7 @@ from benchmarks.problems.owned import all_margins, owned
 from benchmarks.results import Record
 from benchmarks.sections.margins.searches import outcome
 from cellbounds.disclosure.policies import DEFAULT, policy_of
+from cellbounds.results import Bounds
 
 WORKERS = 2
 PEER_CELLS = 3
@@ -73,7 +74,7 @@ def chosen_cells(counts: IntArray, seed: int) -> list[tuple[int, ...]]:
     return [tuple(int(i) for i in np.unravel_index(int(c), counts.shape)) for c in np.sort(drawn)]
 
 
-def bounds_at(answer: cb.Bounds, cell: tuple[int, ...]) -> Record:
+def bounds_at(answer: Bounds, cell: tuple[int, ...]) -> Record:
     """Return what is proven and what is attained of one cell."""
     return {
         "cell": list(cell),

@@ -10,6 +10,7 @@ from benchmarks.errors import Mismatch
 from benchmarks.measuring.measurement import best_of
 from benchmarks.problems.owned import Owned, chain_of_threes, publish
 from benchmarks.results import Record
+from cellbounds.results import Bounds
 
 
 def measure(source: Owned, *, repeat_seconds: float) -> Record:
@@ -69,7 +70,7 @@ def closed_form(
     return np.maximum(lower, 0), upper
 
 
-def require_equal(label: str, answer: cb.Bounds, formula: tuple[IntArray, IntArray]) -> None:
+def require_equal(label: str, answer: Bounds, formula: tuple[IntArray, IntArray]) -> None:
     """Raise `Mismatch` at the first cell whose bounds differ from the closed form."""
     if answer.evidence is not cb.Evidence.EXACT:
         msg = f"{label}: the bounds are {answer.evidence.name}"

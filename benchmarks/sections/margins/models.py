@@ -16,6 +16,7 @@ from benchmarks.problems.owned import Owned, owned, publish
 from benchmarks.results import Record
 from benchmarks.sections.margins.decomposable import closed_form, require_equal
 from benchmarks.sections.margins.searches import used_integer_programs
+from cellbounds.results import Bounds
 
 
 def measure_decomposable(name: str, data: Path, count: int | None, seed: int) -> Record:
@@ -55,7 +56,7 @@ def measure_others(name: str, data: Path, count: int, seed: int) -> Record:
     return {**found.record(), "gaps": gaps, "bounds_with_gap": bounds_with_gap}
 
 
-def beyond_the_relaxation(answer: cb.Bounds, relaxed: cb.Bounds) -> int:
+def beyond_the_relaxation(answer: Bounds, relaxed: Bounds) -> int:
     """Count the bounds that rounding the linear ones inwards does not give."""
     lows = zip(answer.lower.flat, relaxed.lower.flat, strict=True)
     highs = zip(answer.upper.flat, relaxed.upper.flat, strict=True)
@@ -73,7 +74,7 @@ class Tally:
         self._methods: Counter[str] = Counter()
         self._exact = self._with_integers = 0
 
-    def bounds(self, margins: Margins) -> cb.Bounds:
+    def bounds(self, margins: Margins) -> Bounds:
         """Bound every cell from these margins, once, and take the time."""
         names = self._source.table.domain.names
         release = publish(self._source.table, [[names[axis] for axis in one] for one in margins])

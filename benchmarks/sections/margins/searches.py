@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-import cellbounds as cb
 from benchmarks.arrays import BoolArray, IntArray
 from benchmarks.results import Record
 from cellbounds.disclosure.policies import DEFAULT, policy_of
+from cellbounds.results import Bounds
 from cellbounds.solvers.general.search import Proof
 
 
-def searches(answer: cb.Bounds) -> list[Any]:
+def searches(answer: Bounds) -> list[Any]:
     """Return the searches behind an answer: one, or those of its parts, or none."""
 
     def within(worked: Any, depth: int) -> Iterator[Any]:
@@ -28,13 +28,13 @@ def searches(answer: cb.Bounds) -> list[Any]:
     return list(within(answer._source, 40))
 
 
-def used_integer_programs(answer: cb.Bounds) -> bool:
+def used_integer_programs(answer: Bounds) -> bool:
     """Whether an integer program proved any bound of an answer."""
     solver = Proof.NAMES.index("solver")
     return any(bool((search.proofs == solver).any()) for search in searches(answer))
 
 
-def outcome(answer: cb.Bounds, counts: IntArray) -> Record:
+def outcome(answer: Bounds, counts: IntArray) -> Record:
     """Gather what an answer settled, by which steps, and the verdicts on small counts."""
     low, high = answer.settled
     inner = answer.attained_lower, answer.attained_upper
@@ -71,7 +71,7 @@ def outcome(answer: cb.Bounds, counts: IntArray) -> Record:
     return record
 
 
-def verdicts(answer: cb.Bounds) -> tuple[BoolArray, BoolArray]:
+def verdicts(answer: Bounds) -> tuple[BoolArray, BoolArray]:
     """Mark the cells with one attainable count, and those of which that is not decided.
 
     The rule of the audit: two tables with different counts acquit a cell, a proof that lower
@@ -82,7 +82,7 @@ def verdicts(answer: cb.Bounds) -> tuple[BoolArray, BoolArray]:
     return disclosed, ~disclosed & ~acquitted
 
 
-def gap_sizes(answer: cb.Bounds) -> list[int]:
+def gap_sizes(answer: Bounds) -> list[int]:
     """Return the median and the largest distance from proven to attained among open bounds."""
     gaps = np.concatenate(
         [

@@ -14,6 +14,7 @@ from benchmarks.plans.margins import MarginsPlan
 from benchmarks.problems.owned import Owned, all_margins
 from benchmarks.results import Record
 from benchmarks.sections.margins.searches import searches, used_integer_programs
+from cellbounds.results import Bounds
 
 
 def measure(source: Owned, ways: int, plan: MarginsPlan, seed: int) -> Record:
@@ -60,7 +61,7 @@ def measure(source: Owned, ways: int, plan: MarginsPlan, seed: int) -> Record:
     }
 
 
-def count_wrong(label: str, solver: Solver, answer: cb.Bounds, theirs: SolverAnswer) -> int:
+def count_wrong(label: str, solver: Solver, answer: Bounds, theirs: SolverAnswer) -> int:
     """Count the claims that fall short of a bound that a table of ours attains.
 
     Raises

@@ -25,6 +25,7 @@ from benchmarks.problems.sparse import (
 from benchmarks.profiles import Profile
 from benchmarks.results import Record
 from benchmarks.running import Tasks
+from cellbounds.results import Bounds
 
 FEW = 4  # variables that a question names
 RECORDS = "nltcs16"
@@ -134,7 +135,7 @@ def from_records(data: Path) -> Record:
 
 def asked_rates(
     table: cb.Table, names: tuple[str, ...]
-) -> tuple[cb.Release, cb.Bounds, dict[str, float]]:
+) -> tuple[cb.Release, Bounds, dict[str, float]]:
     """Publish the rates of the last variable given the others, and bound their cells."""
     started = perf_counter()
     release = cb.publish(table, notation(names))
@@ -144,7 +145,7 @@ def asked_rates(
     return release, answer, {"publish": published - started, "bounds": bounded - published}
 
 
-def require_equal(dense: cb.Table, names: tuple[str, ...], answer: cb.Bounds) -> None:
+def require_equal(dense: cb.Table, names: tuple[str, ...], answer: Bounds) -> None:
     """Raise `Mismatch` unless the same question about the small table alone has that answer."""
     right = cb.bounds(cb.publish(dense, notation(names)))
     if not (

@@ -20,6 +20,7 @@ from cellbounds.runtime.memory import limited
 from cellbounds.runtime.progress import Progress
 from cellbounds.runtime.workers.tasks import MOST, cores
 from cellbounds.statements import Known
+from cellbounds.statements.mechanisms import read_noise
 from cellbounds.statements.notation import parse
 from cellbounds.statements.release import combined_release
 
@@ -49,7 +50,7 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural encoding "
     "delimiter merges tables",
-    "What is published": "rounding eps strict no_total count_rounding seed allow_outside",
+    "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
     "How it is judged": "policy independent knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
@@ -346,8 +347,13 @@ publishing_options = combined(
         "How margins with ~ are rounded; nearest unless given.",
     ),
     option(
+        "--noise LAW",
+        "Noise of margins with ~noise: laplace=1/2, or a TOML file with laplace, differences or "
+        "chances.",
+    ),
+    option(
         "--seed INTEGER",
-        "Seed for everything random; keep it secret if it rounds counts.",
+        "Seed for everything random; keep it secret if it changes counts.",
         type=int,
     ),
     outside_option,
@@ -363,6 +369,7 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
         total=not given.no_total,
         rounding=given.rounding,
         count_rounding=given.count_rounding,
+        noise=read_noise(given.noise),
         eps=given.eps,
         strict=given.strict,
         rng=given.seed,

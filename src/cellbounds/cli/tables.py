@@ -185,7 +185,7 @@ def synthesize(given: Given) -> int:
         if path.exists():
             check_outputs([str(path)], [given.source, *given.release])
     seed: Any = given.seed or 0  # a negative one is refused where it is used
-    if given.count_rounding == "random" and given.seed is not None and seed >= 0:
+    if (given.count_rounding == "random" or given.noise) and given.seed is not None and seed >= 0:
         # Who knows the seed of random rounding can replay it: not the numbers that rounded.
         seed = np.random.default_rng([seed, 1])
     drawn: dict[str, Any] = {

@@ -367,7 +367,11 @@ def holds_parquet(source: str | Path) -> bool:
         first = Path(source)
         if not first.is_file():
             first = files_named(source)[0]
-        return first.is_file() and _kind_in_parts(first, 0) is Kind.PARQUET
+        if not first.is_file():
+            return False
+        # Nothing is unpacked: no budget is at work yet, and a packed file may go on for ever.
+        with first.open("rb") as stream:
+            return kind_of(first, stream.read(HEAD)) is Kind.PARQUET
     except (InvalidInput, OSError):
         return False
 

@@ -26,6 +26,7 @@ from cellbounds.inference.chooser import checked_effort, checked_generator, exac
 from cellbounds.inference.protocol import NO_WEIGHT, Fibre, checked_whole
 from cellbounds.inference.unnamed_variables import merged_weights, split_tables
 from cellbounds.model.constraints import compile_release
+from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.model.problem import make_problem
 from cellbounds.runtime.arrays import IntArray
@@ -257,6 +258,11 @@ def combine_sets(
     if len(names) in (0, len(release.domain.names)):
         raise UnsupportedRelease(
             "no variable is summed over, or all are; there is one set of all tables"
+        )
+    if factors_of(release):
+        raise UnsupportedRelease(
+            "the release has figures that were made by chance, whose weights this average does "
+            "not know; use sample()"
         )
     fibre = exact_fibre(release.restricted(names), checked_effort(effort))
     weights = belief_of(prior).weights(release.domain)

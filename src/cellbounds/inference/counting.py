@@ -48,6 +48,8 @@ def count_tables(
 ) -> int:
     """The number of tables that fit a release, exactly.
 
+    Figures that were made by chance only say which tables are possible here, not how likely.
+
     Parameters
     ----------
     release

@@ -13,7 +13,8 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease, InvalidInput
 from cellbounds.inference.protocol import NO_WEIGHT
-from cellbounds.model.priors import Weights
+from cellbounds.model.likelihoods import Factor
+from cellbounds.model.priors import Weights, law_weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray, summable
 from cellbounds.runtime.scaled_floats import UNIT, FloatArray, ScaledFloats, normalised
@@ -105,8 +106,8 @@ class ListedFibre:
 
     name = "all tables, found one by one"
 
-    def __init__(self, tables: IntArray) -> None:
-        self._tables = tables
+    def __init__(self, tables: IntArray, factors: Sequence[Factor] = ()) -> None:
+        self._tables, self._factors = tables, factors
 
     def count(self) -> int:
         """How many there are."""
@@ -131,7 +132,11 @@ class ListedFibre:
             scattered = weights.scattered(weights.kinds[cell], counts.tolist())
             logs.append(weights.log_weight(cell, int(counts[0])) if scattered.mantissa[0] else 0.0)
             masses = masses.times(scattered.at(places))
-        error = 2 * (2 * tables.shape[1] + len(tables)) * UNIT
+        for factor in self._factors:
+            sums = summable(tables[:, factor.cells]).sum(axis=1)
+            counts, places = np.unique(sums, return_inverse=True)
+            masses = masses.times(law_weights(factor.law, counts.tolist()).at(places))
+        error = 2 * (2 * (tables.shape[1] + len(self._factors)) + len(tables)) * UNIT
         return WeightedList(tables, masses, math.fsum(logs), error)
 
 

@@ -24,6 +24,7 @@ from cellbounds.inference.chooser import exact_fibre, exact_sums
 from cellbounds.inference.enumeration import ListedFibre
 from cellbounds.inference.protocol import NO_WEIGHT
 from cellbounds.inference.unnamed_variables import merged_weights
+from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import Weights
 from cellbounds.results.cell_index import CellIndex
 from cellbounds.results.distribution import Distribution
@@ -163,7 +164,7 @@ def _listed(
     if len(tables) > most_listed:
         raise TooMuchWork(f"more than {most_listed:,} tables fit")
     listed = np.array(tables, dtype=np.int64).reshape(len(tables), release.domain.size)
-    weighed = ListedFibre(listed).weighted(weights)
+    weighed = ListedFibre(listed, factors_of(release)).weighted(weights)
     name = f"{fibre.name}, every table listed"
     return MarginSums(name, weighed.error, list(map(weighed.sums, groups)))
 

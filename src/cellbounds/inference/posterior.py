@@ -16,6 +16,7 @@ from cellbounds.inference.chooser import ExactSums, checked_effort, checked_gene
 from cellbounds.inference.hypergeometric import Hypergeometric
 from cellbounds.inference.margin_sums import asked_groups, cell_numbers, margin_sums
 from cellbounds.inference.protocol import WeightedFibre, answer_head, checked_whole
+from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.results.cell_index import CellIndex, asked_cells
 from cellbounds.results.distribution import Distribution, MonteCarlo
@@ -49,6 +50,9 @@ def posterior(
     seconds: float | None = None,
 ) -> Posterior:
     """How likely each count of each cell, or of a margin, is, given a release and a prior.
+
+    Figures that were rounded at random, or changed by noise of a known law, count by how likely
+    they are given the table; those of separate statements are taken to be made independently.
 
     Every consistent table is summed over where its structure allows: in double precision without
     cancellation, with a proven bound of the error. Otherwise tables are drawn by a Markov chain,
@@ -170,7 +174,8 @@ def _counted(sums: IntArray, number: int) -> Distribution:
 
 def _best_drawn(drawn: Draws, weights: Weights) -> IntArray:
     flat = drawn.counts.reshape(len(drawn), -1)
-    return np.asarray(flat[int(np.argmax(weights.logs(flat)))])
+    logs = weights.logs(flat) + sum(factor.logs(flat) for factor in factors_of(drawn.release))
+    return np.asarray(flat[int(np.argmax(logs))])
 
 
 def _weights(release: Release, belief: Belief) -> Weights:
@@ -284,7 +289,7 @@ def _importance(
 ) -> Draws:
     from cellbounds.inference.importance.importance_sampling import importance_draws
 
-    drawn = importance_draws(release, weights, draws=size, **helpers)
+    drawn = importance_draws(release, weights, draws=size, factors=factors_of(release), **helpers)
     shape, shares = release.domain.shape, drawn.shares
     # The error of a ratio of two estimates, to first order (delta method).
     means = shares @ drawn.counts

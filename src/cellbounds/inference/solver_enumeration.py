@@ -17,6 +17,7 @@ import numpy as np
 from cellbounds.errors import CellboundsError, InconsistentRelease, TooMuchWork, Unsettled
 from cellbounds.inference.decision_diagram.components import limited_problem
 from cellbounds.inference.enumeration import ListedFibre, odometer
+from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.problem import Problem, narrowed, presolve
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
@@ -40,7 +41,8 @@ def few_tables(release: Release, *, most: int = MOST) -> ListedFibre | None:
     tables = list(itertools.islice(searched_tables(release), most + 1))
     if len(tables) > most:
         return None
-    return ListedFibre(np.array(tables, dtype=np.int64).reshape(-1, release.domain.size))
+    listed = np.array(tables, dtype=np.int64).reshape(-1, release.domain.size)
+    return ListedFibre(listed, factors_of(release))
 
 
 def searched_tables(

@@ -8,6 +8,7 @@ of its own: the ledger's hashes are made from what is left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -84,6 +85,7 @@ def history_csv(entries: Sequence[Entry]) -> str:
 
 
 def _lines(entries: Sequence[Entry]) -> list[list[str]]:
+    repeated = _repetitions(entries)
     return [
         [
             str(entry.number),
@@ -92,10 +94,31 @@ def _lines(entries: Sequence[Entry]) -> list[list[str]]:
             (entry.outcome or "").upper(),
             entry.who,
             entry.why,
-            _about(entry),
+            _about(entry) + repeated.get(entry.number, ""),
         ]
         for entry in entries
     ]
+
+
+def _repetitions(entries: Sequence[Entry]) -> dict[int, str]:
+    """By entry, how often a margin had then been published with figures made by chance.
+
+    Each time the chance is a fresh one, and what all of them tell together grows.
+    """
+    times: Counter[frozenset[str]] = Counter()
+    texts = {}
+    for entry in entries:
+        release = entry.release if entry.kind == "released" else None
+        made = [one for one in release.statements if one.by_chance] if release else []
+        again = []
+        for statement in made:
+            times[frozenset(statement.variables)] += 1
+            often = times[frozenset(statement.variables)]
+            if often > 1:
+                again.append(f"{statement.notation} {often} times by chance")
+        if again:
+            texts[entry.number] = f" (so far {', '.join(again)})"
+    return texts
 
 
 def _about(entry: Entry) -> str:

@@ -12,7 +12,7 @@ count the second. The uniform prior is the first kind with a = f = 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,6 +23,7 @@ import numpy as np
 from cellbounds.data.domain import Domain
 from cellbounds.data.storage import DENSE_LIMIT
 from cellbounds.errors import InvalidInput, TooMuchWork
+from cellbounds.model.likelihoods import Law
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray, ScaledFloats, normalised, rounded
 from cellbounds.statements.numbers import exact_number
@@ -42,6 +43,12 @@ CHUNK = 1 << 16
 Kind = tuple[Fraction | None, Fraction]
 """The shape (None: no shape, the second kind) and the factor of one cell."""
 
+FLAT: Kind = (Fraction(1), Fraction(1))
+"""The same weight for every count."""
+
+AnyKind = Kind | Law
+"""The weight of a cell, or of a sum of cells that figures made by chance tell of."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
@@ -55,7 +62,7 @@ class Weights:
     needs_total: bool = False
     most: int = MOST_WEIGHTS
     chunk: int = CHUNK
-    _made: dict[tuple[Kind, int, int], ScaledFloats] = field(default_factory=dict, repr=False)
+    _made: dict[tuple[AnyKind, int, int], ScaledFloats] = field(default_factory=dict, repr=False)
 
     @property
     def uniform(self) -> bool:
@@ -76,10 +83,10 @@ class Weights:
         """
         return self.between(kind, 0, most, effort)
 
-    def between(self, kind: Kind, low: int, high: int, effort: float = math.inf) -> ScaledFloats:
+    def between(self, kind: AnyKind, low: int, high: int, effort: float = math.inf) -> ScaledFloats:
         """The weights of the counts from `low` to `high`, as multiples of the weight of `low`.
 
-        All are zero if that is zero. Raises as `sequence_of` does.
+        All are zero if that is zero; but those of a law are as they are. Raises as `sequence_of`.
         """
         key = (kind, low, high)
         weights = self._made.get(key)
@@ -98,6 +105,10 @@ class Weights:
         with _many_digits():
             start = _logarithm(kind, counts[0])
             return rounded([(_logarithm(kind, count) - start).exp() for count in counts])
+
+    def log_unit(self, kind: AnyKind, low: int) -> float:
+        """The logarithm of what `between` gives multiples of."""
+        return 0.0 if isinstance(kind, Law) else self.log_weight_of(kind, low)
 
     def exact(self, cell: int, count: int, low: int = 0) -> Fraction:
         """The weight of a count as a fraction of the weight of `low`, which is no larger."""
@@ -146,10 +157,10 @@ class Weights:
         return None
 
 
-def weight_steps(kind: Kind, size: int) -> float:
+def weight_steps(kind: AnyKind, size: int) -> float:
     """What it costs to make so many weights of a kind, in elementary steps."""
-    uniform = kind[0] == 1 and kind[1] == 1
-    return float(size) if uniform else DIGITS * float(size)
+    each = DIGITS * len(kind.figures) if isinstance(kind, Law) else DIGITS
+    return float(size) if kind == FLAT else each * float(size)
 
 
 def check_weights(size: int, steps: float, effort: float) -> None:
@@ -202,7 +213,24 @@ def _logarithm(kind: Kind, count: int) -> Any:
     return log + (_ball(shape) + count).lgamma() - _ball(shape).lgamma()
 
 
-def _sequence(kind: Kind, low: int, high: int, chunk: int) -> ScaledFloats:
+def law_weights(law: Law, counts: Iterable[int]) -> ScaledFloats:
+    """The weights of some counts by the figures that were made of them, each to one rounding."""
+    from flint import arb
+
+    with _many_digits():
+        made = []
+        for count in counts:
+            weight = arb(1)
+            for mechanism, shown in law.figures:
+                base, power = mechanism.chance(count, shown)
+                weight *= _ball(base) ** power
+            made.append(weight)
+        return rounded(made)
+
+
+def _sequence(kind: AnyKind, low: int, high: int, chunk: int) -> ScaledFloats:
+    if isinstance(kind, Law):
+        return law_weights(kind, range(low, high + 1))
     shape, factor = kind
     if shape == 1 and factor == 1:
         return normalised(np.ones(high - low + 1))

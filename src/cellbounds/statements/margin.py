@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +17,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 from cellbounds.statements.inequalities import MarginBounds
+from cellbounds.statements.mechanisms import Mechanism, RandomRounding, mechanism_of
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import LONGEST, whole_number
 from cellbounds.statements.rounding import (
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
 """What stands for a suppressed count in text, in small letters."""
 
+_RULE = ("base", "rounding", "noise")
+"""How numbers differ from counts, in files and ledgers."""
+
 _ONE_SIDED = re.compile(r"(<=|<|>=|>)\s*([0-9]+)")
 _RANGE = re.compile(r"([0-9]+)\s*-\s*([0-9]+)")
 _ASCII = str.maketrans({"–": "-", "≤": "<=", "≥": ">="})
@@ -62,7 +67,14 @@ class Margin(BoundedCounts, Tabulated):
         entries may stand beside them and mean what they say.
     rounding
         How they were rounded: ``"nearest"`` (default, halves up), ``"half-even"``, ``"down"``,
-        ``"up"`` or ``"random"`` (to either of the multiples next to the count).
+        ``"up"`` or ``"random"`` (to either of the multiples next to the count, up with
+        probability rest / base).
+    noise
+        The law of the noise by which the numbers differ from the counts:
+        ``{"laplace": "1/2"}`` (a difference d has a probability proportional to the ratio to the
+        power of abs(d)), ``{"differences": {"-1": "1/4", "0": "1/2", "1": "1/4"}}``, or
+        ``{"chances": {"0": {"0": "1"}, "1": {"0": "2/3", "3": "1/3"}}}`` (the probability of each
+        number, for each count). Noisy numbers may be negative.
 
     Attributes
     ----------
@@ -79,15 +91,18 @@ class Margin(BoundedCounts, Tabulated):
     Margin([county]~5)
     >>> margin.lower.tolist(), margin.upper.tolist()
     ([13, 0, 0], [17, 4, -1])
+    >>> Margin(["sex"], [-1, 7], noise={"differences": {"-2": "1/2", "1": "1/2"}}).upper.tolist()
+    [1, 9]
     """
 
-    __slots__ = ("base", "entries", "lower", "rounding", "upper", "variables")
+    __slots__ = ("base", "entries", "lower", "noise", "rounding", "upper", "variables")
 
     kind: ClassVar[str] = "margin"
 
     base: int | None
     entries: npt.NDArray[np.object_]
     lower: IntArray
+    noise: Mechanism | None
     rounding: str | None
     upper: IntArray
     variables: tuple[str, ...]
@@ -99,6 +114,7 @@ class Margin(BoundedCounts, Tabulated):
         *,
         base: object = None,
         rounding: str | None = None,
+        noise: object = None,
     ) -> None:
         self.variables = variable_names(variables, "a margin")
         name = f"[{names_text(self.variables)}]"
@@ -116,16 +132,33 @@ class Margin(BoundedCounts, Tabulated):
                     "(leave it out if the counts are exact)"
                 )
             self.rounding = check_count_rounding("nearest" if rounding is None else rounding)
+        self.noise = None if noise is None else mechanism_of(noise, f"the margin {name}")
+        if base is not None and noise is not None:
+            raise InvalidInput(
+                f"the margin {name} has both a base and noise; give one of them (rounding after "
+                "noise is a table of probabilities)"
+            )
         given = shaped_entries(counts, len(self.variables), f"the margin {name}", "counts")
         what = f"the margin {name}: the count at"
-        flat = [_read_entry(value, what, place, given) for place, value in enumerate(given.flat)]
+        signed = self.noise is not None
+        flat = [
+            _read_entry(value, what, place, given, signed=signed)
+            for place, value in enumerate(given.flat)
+        ]
         for place, entry in enumerate(flat):
             if self.base is not None and isinstance(entry, int) and entry % self.base:
                 raise InvalidInput(
                     f"{what} {_where(place, given)} is {entry}, which is no multiple of the base "
                     f"{self.base}; correct the figure or the base"
                 )
-        ends = [_ends(entry, self.base, self.rounding) for entry in flat]
+            if self.noise is not None and isinstance(entry, int):
+                support = self.noise.support(entry)
+                if support is not None and not len(support):
+                    raise InvalidInput(
+                        f"{what} {_where(place, given)} is {entry}, which no count leads to by the "
+                        "noise that is stated; correct the figure or the noise"
+                    )
+        ends = [_ends(entry, self.base, self.rounding, self.noise) for entry in flat]
         self.entries = objects(flat, given.shape)
         self.lower, self.upper = (
             whole_array(side, given.shape) for side in zip(*ends, strict=True)
@@ -154,6 +187,8 @@ class Margin(BoundedCounts, Tabulated):
         name = f"[{names_text(self.variables)}]"
         if self.base is not None:
             return f"{name}~{self.base}"
+        if self.noise is not None:
+            return f"{name}~noise"
         flat = self.entries.ravel().tolist()
         others = {entry for entry in flat if not isinstance(entry, int)}
         shared = others.pop() if len(others) == 1 else None
@@ -169,6 +204,8 @@ class Margin(BoundedCounts, Tabulated):
         parts = []
         if self.base is not None:
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
+        if self.noise is not None:
+            parts.append(self.noise.words)
         ranges = sum(isinstance(entry, str) for entry in self.entries.flat)
         hidden = sum(entry is None for entry in self.entries.flat)
         for count, what in ((ranges, "as ranges"), (hidden, "suppressed")):
@@ -197,7 +234,28 @@ class Margin(BoundedCounts, Tabulated):
                 f"the margin {self.notation} has counts of shape {self.entries.shape}; its "
                 f"variables need {shape}"
             )
-        return MarginBounds(self.lower, self.upper, {})
+        return MarginBounds(self.lower, self.upper, self._lists())
+
+    def _lists(self) -> dict[int, tuple[int, ...]]:
+        """The counts that figures leave possible, where these are not all between two ends."""
+        lists: dict[int, tuple[int, ...]] = {}
+        for place, mechanism, shown in self.figures_by_chance() if self.noise is not None else ():
+            support = mechanism.support(shown)
+            if support is not None and support[-1] - support[0] >= len(support):
+                lists[place] = tuple(support)
+        return lists
+
+    @property
+    def lists_values(self) -> bool:
+        """Whether the noise leaves counts out between others."""
+        return bool(self._lists())
+
+    def meaning(self, domain: Domain) -> dict[str, Any]:
+        """Limits and lists as they are laid out; the law and the figures of noise."""
+        meaning = super().meaning(domain)
+        if self.noise is None:
+            return meaning
+        return meaning | {"noise": self.noise.plain, "counts": self.entries.tolist()}
 
     def fixed_counts(self, domain: Domain) -> IntArray | None:
         """The counts, if they are exact and no variable is derived."""
@@ -211,6 +269,8 @@ class Margin(BoundedCounts, Tabulated):
             return "suppressed"
         if isinstance(entry, int) and self.base is not None:
             return f"about {entry} (base {self.base}, {self.rounding})"
+        if isinstance(entry, int) and self.noise is not None:
+            return f"about {entry} ({self.noise.words})"
         return str(entry)
 
     def shown_counts(self) -> npt.NDArray[np.object_]:
@@ -228,8 +288,21 @@ class Margin(BoundedCounts, Tabulated):
 
     @property
     def by_chance(self) -> bool:
-        """Whether counts were rounded at random."""
-        return self.rounding == "random"
+        """Whether counts were rounded at random, or have noise."""
+        return self._mechanism is not None
+
+    @property
+    def _mechanism(self) -> Mechanism | None:
+        if self.base is not None and self.rounding == "random":
+            return RandomRounding(self.base)
+        return self.noise
+
+    def figures_by_chance(self) -> list[tuple[int, Mechanism, int]]:
+        """The numbers that were rounded at random, or have noise."""
+        mechanism, flat = self._mechanism, self.entries.ravel().tolist()
+        if mechanism is None:
+            return []
+        return [(k, mechanism, entry) for k, entry in enumerate(flat) if isinstance(entry, int)]
 
     @property
     def hidden(self) -> BoolArray:
@@ -239,8 +312,9 @@ class Margin(BoundedCounts, Tabulated):
 
     @property
     def withholdable(self) -> BoolArray:
-        """Which entries say anything at all."""
-        return np.asarray((self.lower > 0) | (self.upper >= 0), dtype=bool)
+        """Which entries say anything at all: with noise, every number does."""
+        noisy = ~self.hidden & (self.noise is not None)
+        return np.asarray((self.lower > 0) | (self.upper >= 0) | noisy, dtype=bool)
 
     @property
     def idle(self) -> BoolArray:
@@ -281,9 +355,9 @@ class Margin(BoundedCounts, Tabulated):
 
     @property
     def request(self) -> Request:
-        """The notation, with the rule of rounding."""
+        """The notation, with the rule of rounding or the law of the noise."""
         rounding = "nearest" if self.rounding == "random" else self.rounding
-        return parse(self.notation).ruled(rounding)
+        return replace(parse(self.notation).ruled(rounding), noise=self.noise)
 
     @classmethod
     def requested(cls, request: Request) -> bool:
@@ -292,12 +366,18 @@ class Margin(BoundedCounts, Tabulated):
 
     @classmethod
     def publish(cls, table: Table, request: Request, rng: Generator | None = None) -> Self:
-        """The counts of a table, exact, rounded to multiples of a base, or small ones hidden."""
+        """The counts of a table: exact, rounded, with noise, or small ones hidden."""
         names, counts = request.responses, table.margin(request.responses).counts
         if request.base is not None:
             rule = request.rounding or "nearest"
             figures = round_counts(counts, request.base, rule, rng)
             return cls(names, figures, base=request.base, rounding=rule)
+        if request.noise is not None:
+            if rng is None:
+                raise InvalidInput("noise needs rng=; give a seed or a numpy Generator")
+            noise = mechanism_of(request.noise, request.notation)
+            noisy = [noise.draw(count, rng) for count in counts.ravel().tolist()]
+            return cls(names, objects(noisy, counts.shape), noise=noise)
         if request.below is not None:
             shown = counts.astype(object)
             shown[counts < request.below] = f"<{request.below}"
@@ -310,6 +390,8 @@ class Margin(BoundedCounts, Tabulated):
 
     def _entry(self, counts: object) -> dict[str, Any]:
         entry = {"variables": list(self.variables), "counts": counts}
+        if self.noise is not None:
+            return entry | {"noise": self.noise.plain}
         if self.base is None:
             return entry
         return entry | {"base": self.base, "rounding": self.rounding}
@@ -317,7 +399,7 @@ class Margin(BoundedCounts, Tabulated):
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        rule = {key: values[key] for key in ("base", "rounding") if key in values}
+        rule = {key: values[key] for key in _RULE if key in values}
         return cls(values["variables"], values["counts"], **rule)
 
     def to_entry(self, domain: Domain, figures: str) -> FileEntry:
@@ -329,8 +411,8 @@ class Margin(BoundedCounts, Tabulated):
 
     @classmethod
     def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
-        """From ``[[margin]]``: variables, counts, base and rounding."""
-        file.only(entry, {"variables", "counts", "base", "rounding"}, "[[margin]]")
+        """From ``[[margin]]``: variables, counts, base and rounding, or noise."""
+        file.only(entry, {"variables", "counts", *_RULE}, "[[margin]]")
         names, counts = file.names(entry, "variables"), entry.get("counts")
         if file.is_name(counts):
             margin = file.margin(names)
@@ -343,7 +425,7 @@ class Margin(BoundedCounts, Tabulated):
             counts = objects([laid[labels] for labels in margin.cells()], margin.shape)
         elif not isinstance(counts, list):
             raise InvalidInput(f"{file}: [[margin]] needs counts, a CSV file or nested lists")
-        rule = {key: file.plain(entry[key]) for key in ("base", "rounding") if key in entry}
+        rule = {key: file.plain(entry[key]) for key in _RULE if key in entry}
         return cls(names, file.plain(counts), **rule)
 
     def __repr__(self) -> str:
@@ -356,9 +438,12 @@ def _where(place: int, entries: npt.NDArray[np.object_]) -> str:
 
 
 def _read_entry(
-    value: object, what: str, place: int, given: npt.NDArray[np.object_]
+    value: object, what: str, place: int, given: npt.NDArray[np.object_], *, signed: bool
 ) -> int | str | None:
-    """A published entry: a whole number, a range in one spelling, or None."""
+    """A published entry: a whole number, a range in one spelling, or None.
+
+    `signed`: numbers have noise, and may be negative.
+    """
     if value is None:
         return None
     if isinstance(value, str) and len(value) <= LONGEST:
@@ -368,27 +453,33 @@ def _read_entry(
         one_sided, both = _ONE_SIDED.fullmatch(text), _RANGE.fullmatch(text)
         if one_sided or both:
             tidy = re.sub("[0-9]+", lambda digits: str(int(digits[0])), "".join(text.split()))
-            low, high = _ends(tidy, None, None)
+            low, high = _ends(tidy, None, None, None)
             if 0 <= high < low or (one_sided and high == -1 and tidy[0] == "<"):
                 raise InvalidInput(
                     f"{what} {_where(place, given)} is {value!r}, which no count fits; a range "
                     "runs from its smaller to its larger end, and counts are 0 or more"
                 )
             return tidy
-        if text.isascii() and text.isdecimal():
+        if text.isascii() and (text.removeprefix("-") if signed else text).isdecimal():
             return int(text)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
-        return int(value)
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if whole and (signed or int(str(value)) >= 0):
+        return int(str(value))
     raise InvalidInput(
         f"{what} {_where(place, given)} is {value!r}; give a whole number, 0 or more, a range "
         "('<5', '<=4', '>10', '>=11', '3-7'), or None or 'suppressed' if it was not shown"
     )
 
 
-def _ends(entry: int | str | None, base: int | None, rounding: str | None) -> tuple[int, int]:
+def _ends(
+    entry: int | str | None, base: int | None, rounding: str | None, noise: Mechanism | None
+) -> tuple[int, int]:
     """The smallest and the largest count that an entry stands for; -1: no largest."""
     if entry is None:
         return 0, -1
+    if isinstance(entry, int) and noise is not None:
+        support = noise.support(entry)
+        return (0, -1) if support is None else (support[0], support[-1])
     if isinstance(entry, int):
         return (entry, entry) if base is None else count_ends(entry, base, rounding or "nearest")
     one_sided = _ONE_SIDED.fullmatch(entry)

@@ -1,4 +1,4 @@
-"""The notation of statements: ``[A,B]``, ``[A,B]~5``, ``[A,B]<5``, ``[Y|A,B]@2``, ``N``."""
+"""The notation: ``[A,B]``, ``[A,B]~5``, ``[A,B]~noise``, ``[A,B]<5``, ``[Y|A,B]@2``, ``N``."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class Request:
         Counts of a margin are rounded to multiples of this.
     below
         Counts of a margin below this are shown as such.
+    noisy, noise
+        Whether counts of a margin get noise; its law, which the notation does not say.
     rounding, eps, strict
         What the notation does not say: the rule for decimals or for the base, or the tolerance
         that is announced with rates.
@@ -58,6 +60,8 @@ class Request:
     rounding: str | None = None
     eps: object = None
     strict: bool = False
+    noisy: bool = False
+    noise: object = None
 
     @property
     def is_total(self) -> bool:
@@ -78,7 +82,7 @@ class Request:
     def exact(self) -> bool:
         """Whether the figures are shown as they are."""
         rough = (self.digits, self.base, self.below)
-        return all(rule is None for rule in rough) and not self.eps
+        return all(rule is None for rule in rough) and not self.eps and not self.noisy
 
     @property
     def notation(self) -> str:
@@ -89,6 +93,7 @@ class Request:
         for mark, number in (("@", self.digits), ("~", self.base), ("<", self.below)):
             if number is not None:
                 suffix = f"{mark}{number}"
+        suffix = "~noise" if self.noisy else suffix
         given = "" if self.given is None else f"|{names_text(self.given)}"
         return f"[{names_text(self.responses)}{given}]{suffix}"
 
@@ -113,6 +118,7 @@ def parse(text: str) -> Request:
     ``N``            the total
     ``[A,B]``        a margin
     ``[A,B]~5``      a margin, counts rounded to multiples of 5
+    ``[A,B]~noise``  a margin, counts with noise, whose law is given besides
     ``[A,B]<5``      a margin, counts below 5 (zeros too) shown as "<5"
     ``[Y|A,B]``      rates of Y given A and B, as exact fractions
     ``[Y|A,B]@2``    the same to two decimals
@@ -154,7 +160,8 @@ def parse(text: str) -> Request:
         raise _unreadable(text, "']' is missing")
     if not responses:
         raise _unreadable(text, "it names no variable")
-    mark, number = _suffix(tokens, text)
+    noisy = tokens == [("mark", "~"), ("name", "noise")]
+    mark, number = ("~", 0) if noisy else _suffix(tokens, text)
     if given is None and mark == "@":
         raise InvalidInput(
             f"statement {text!r}: decimals belong to rates; margins are published as counts (write "
@@ -169,8 +176,9 @@ def parse(text: str) -> Request:
         responses,
         given,
         checked_digits(number, f"statement {text!r}") if mark == "@" else None,
-        base=number if mark == "~" else None,
+        base=number if mark == "~" and not noisy else None,
         below=number if mark == "<" else None,
+        noisy=noisy,
     )
 
 

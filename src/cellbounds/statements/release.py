@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,7 @@ def publish(
     total: bool = True,
     rounding: str | None = None,
     count_rounding: str | None = None,
+    noise: object = None,
     eps: object = None,
     strict: bool = False,
     rng: int | np.random.Generator | None = None,
@@ -185,12 +187,16 @@ def publish(
     count_rounding
         The rule for margins with ``~``: ``"nearest"`` (default), ``"half-even"``, ``"down"``,
         ``"up"``, ``"random"``.
+    noise
+        The law of the noise for margins with ``~noise``, as for :class:`Margin`:
+        ``{"laplace": "1/2"}``, ``{"differences": {...}}`` or ``{"chances": {...}}``.
     eps, strict
         The tolerance announced with the rates, instead of the one that the rounding implies
         (every published rate must be within it).
     rng
-        A seed or a numpy Generator, needed for ``"random"``: a count goes up with probability
-        rest / base, so that it is right on average. The same seed gives the same figures.
+        A seed or a numpy Generator, needed for noise and for ``"random"``: a count goes up with
+        probability rest / base, so that it is right on average. The same seed gives the same
+        figures.
 
     Notes
     -----
@@ -210,11 +216,17 @@ def publish(
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
     requests = [parse(text) for text in statements]
     count_rule = _count_rule(requests, rounding, count_rounding)
-    if count_rule == "random" and not isinstance(rng, np.random.Generator):
+    noisy = any(request.noisy for request in requests)
+    if noisy != (noise is not None):
+        raise InvalidInput(
+            f"noise={noise!r}: give its law for statements such as [A,B]~noise, and only for them; "
+            "{'laplace': '1/2'}, {'differences': {...}} or {'chances': {...}}"
+        )
+    if (noisy or count_rule == "random") and not isinstance(rng, np.random.Generator):
         if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
             raise InvalidInput(
-                f"random rounding with rng={rng!r}; give a seed (a whole number, 0 or more) or a "
-                "numpy Generator, so that the figures can be made again"
+                f"{'noise' if noisy else 'random rounding'} with rng={rng!r}; give a seed (a whole "
+                "number, 0 or more) or a numpy Generator, so that the figures can be made again"
             )
         rng = np.random.default_rng(int(rng))
     generator = rng if isinstance(rng, np.random.Generator) else None
@@ -222,7 +234,9 @@ def publish(
     for request in requests:
         if request.responses:
             rule = (count_rule,) if request.base is not None else (rounding, eps, strict)
-            statements_made.append(published_statement(table, request.ruled(*rule), generator))
+            ruled = request.ruled(*rule)
+            ruled = replace(ruled, noise=noise) if request.noisy else ruled
+            statements_made.append(published_statement(table, ruled, generator))
     if total or not all(request.responses for request in requests):
         statements_made.append(Total(table.total))
     if table.has_structural:

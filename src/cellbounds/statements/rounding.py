@@ -31,6 +31,7 @@ import numpy as np
 
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray, whole_array
+from cellbounds.statements.mechanisms import RandomRounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +166,11 @@ def round_counts(
     check_count_rounding(rounding)
     rounded = []
     for count in counts.ravel().tolist():
+        if rounding == "random":
+            if rng is None:
+                raise InvalidInput("random rounding needs rng=; give a seed or a numpy Generator")
+            rounded.append(RandomRounding(base).draw(count, rng))
+            continue
         whole, rest = divmod(count, base)
-        if rounding != "random":
-            whole += _GOES_UP[rounding](whole, rest, base)
-        elif rng is None:
-            raise InvalidInput("random rounding needs rng=; give a seed or a numpy Generator")
-        else:
-            whole += bool(rest) and _below(base, rng) < rest
-        rounded.append(whole * base)
+        rounded.append(base * (whole + _GOES_UP[rounding](whole, rest, base)))
     return whole_array(rounded, counts.shape)
-
-
-def _below(limit: int, rng: np.random.Generator) -> int:
-    """A whole number from 0 up to below the limit, each as likely, however large the limit."""
-    size = (limit.bit_length() + 7) // 8
-    fair = 256**size // limit * limit
-    while True:
-        drawn = int.from_bytes(rng.bytes(size), "big")
-        if drawn < fair:
-            return drawn % limit

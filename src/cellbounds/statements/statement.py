@@ -24,6 +24,7 @@ from cellbounds.statements.inequalities import LinearRows, MarginBounds, ValueLi
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from cellbounds.statements.mechanisms import Mechanism
     from cellbounds.statements.notation import Request
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
@@ -96,6 +97,10 @@ class Statement(ABC):
     def request(self) -> Request | None:
         """What would publish it again, less precisely perhaps; None if it is said or not."""
         return None
+
+    def figures_by_chance(self) -> list[tuple[int, Mechanism, int]]:
+        """The figures that a mechanism made by chance: flat place, mechanism and figure."""
+        return []
 
     def base_variables(self, domain: Domain) -> frozenset[str]:
         """The variables that it is about, derived ones through their base."""
@@ -272,7 +277,10 @@ class Tabulated(Statement):
     @property
     @abstractmethod
     def request(self) -> Request:
-        """What would publish it again; chance, which cannot be repeated, becomes `nearest`."""
+        """What would publish it again; random rounding, which cannot be repeated, becomes nearest.
+
+        Noise cannot be drawn again without a seed: publishing then refuses.
+        """
 
 
 def variable_names(variables: Iterable[str], what: str) -> tuple[str, ...]:

@@ -280,7 +280,9 @@ def _total(given: object, where: str, space: Space) -> SumStatement:
 
 
 def _margin(given: object, where: str, space: Space) -> SumStatement:
-    content = plain.object_with(given, where, ["variables", "counts"], only=["base", "rounding"])
+    content = plain.object_with(
+        given, where, ["variables", "counts"], only=["base", "rounding", "noise"]
+    )
     names = _names(content, "variables", where, space)
     base = rule = None
     if content.get("base") is not None:
@@ -289,9 +291,62 @@ def _margin(given: object, where: str, space: Space) -> SumStatement:
     elif content.get("rounding") is not None:
         raise InvalidInput(f"{where} has a rounding rule without a base; give both or none")
     shown = plain.nested(content["counts"], space.shape_of(names), f"{where}: counts")
+    if content.get("noise") is not None:
+        if base is not None:
+            raise InvalidInput(f"{where} has both a base and noise; give one of them")
+        return _noisy(content, shown, where, space, names)
     spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
     return _limited("Margin", where, space, names, least, most, {})
+
+
+def _noisy(
+    content: dict[str, Any], shown: list[Any], where: str, space: Space, names: tuple[str, ...]
+) -> SumStatement:
+    """Figures with noise: all that is said is which counts could have led to them."""
+    noise = plain.object_with(content["noise"], f"{where}: noise", [])
+    kind = next(iter(noise), "")
+    least, most, values = list[int](), list[int | None](), dict[int, frozenset[int]]()
+    for place, entry in enumerate(shown):
+        low, top = 0, None
+        if isinstance(entry, str) or entry is None:
+            low, top = _span(entry, None, None, f"{where}: a count")
+        elif isinstance(entry, bool) or not isinstance(entry, int):
+            raise InvalidInput(f"{where}: a count with noise must be a whole number")
+        elif kind != "laplace" or len(noise) != 1:
+            possible = _led_to(noise, entry, f"{where}: noise")
+            low, top = possible[0], possible[-1]
+            if top - low >= len(possible):
+                values[place] = frozenset(possible)
+        least.append(low)
+        most.append(top)
+    statement = _limited("Margin", where, space, names, least, most, values)
+    statement.meaning.update(noise=content["noise"], counts=content["counts"])
+    return statement
+
+
+def _led_to(noise: dict[str, Any], shown: int, where: str) -> list[int]:
+    """The counts that lead to a figure with some probability."""
+    tables = {"differences": 1, "chances": 2}
+    kind = next(iter(noise), "")
+    if len(noise) != 1 or kind not in tables:
+        raise InvalidInput(f"{where} must have one key: laplace, differences or chances")
+    given = plain.object_with(noise[kind], where, [])
+    try:
+        if kind == "differences":
+            counts = [shown - int(step) for step, chance in given.items() if Fraction(chance) > 0]
+        else:
+            counts = [
+                int(count)
+                for count, line in given.items()
+                if Fraction(plain.object_with(line, where, []).get(str(shown), 0)) > 0
+            ]
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise InvalidInput(f"{where} is no table of whole numbers and fractions") from None
+    possible = sorted({count for count in counts if count >= 0})
+    if not possible:
+        raise InvalidInput(f"{where}: a figure that no count leads to")
+    return possible
 
 
 def _limited(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.rule import Rule, certainly_zero
+from cellbounds.disclosure.policies.rule import CellRule, Rule, certainly_zero
 from cellbounds.disclosure.policies.scenarios import Case, margin_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
@@ -35,7 +35,7 @@ Question = Callable[[ValueSet], bool | None]
 MOST_TABLES = 200
 """Tables that margins are looked up in."""
 
-LEVELS = 4
+LEVELS = 6
 """Tables that differ in many cells, which come first."""
 
 TRIES = LEVELS + 2
@@ -53,7 +53,7 @@ class Pool:
         self._release, self._answer = release, answer
         self._base = () if answer is None else answer.over
         self._tables = [] if start is None else [start]
-        self._margins: list[IntArray] = []
+        self._margins: IntArray | None = None
         self._made: set[tuple[Position, int]] = set()
         self._level = 0
 
@@ -64,14 +64,24 @@ class Pool:
         """What each table, from the first on, has in the cells of a margin."""
         if not set(over) <= set(self._base):
             return [margin_of(self._release, one, over).counts for one in self._tables[first:]]
-        # Sums of small arrays are far cheaper than margins of the tables.
-        new = self._tables[len(self._margins) :]
-        self._margins += [margin_of(self._release, one, self._base).counts for one in new]
+        # Sums of small arrays, of all tables at once, are far cheaper than margins of the tables.
+        done = 0 if self._margins is None else len(self._margins)
+        if done < len(self):
+            new = [margin_of(self._release, one, self._base).counts for one in self._tables[done:]]
+            old = [] if self._margins is None else [self._margins]
+            self._margins = np.concatenate([*old, np.stack(new)])
+        if self._margins is None:
+            return []
         order = [self._base.index(name) for name in over]
-        rest = tuple(axis for axis in range(len(self._base)) if axis not in order)
+        rest = tuple(1 + axis for axis in range(len(self._base)) if axis not in order)
         kept = sorted(order)
-        axes = [kept.index(axis) for axis in order]
-        return [one.sum(axis=rest).transpose(axes) for one in self._margins[first:]]
+        axes = [1 + kept.index(axis) for axis in order]
+        return list(self._margins[first:].sum(axis=rest).transpose(0, *axes))
+
+    @property
+    def quick(self) -> bool:
+        """Whether there are tables left that differ in many cells."""
+        return self._answer is not None and self._level < LEVELS
 
     def widen(self, over: tuple[str, ...], index: Position) -> bool:
         """Add a table that is likely to have another count in this cell; False if there is none.
@@ -235,9 +245,30 @@ class Attacker:
 
     def _pooled(self, index: Position) -> set[int]:
         """The counts of a cell in the tables of the pool."""
+        return {int(counts[index]) for counts in self._tables_seen()}
+
+    def _tables_seen(self) -> list[IntArray]:
+        """The cells in each table of the pool."""
         if self.pool is not None and len(self._seen) < len(self.pool):
             self._seen += self.pool.counts(self.over, len(self._seen))
-        return {int(counts[index]) for counts in self._seen}
+        return self._seen
+
+    def open_cells(self, rule: CellRule) -> Iterator[Position]:
+        """The cells for which the tables of the pool do not show that a rule is kept.
+
+        All of them if the tables cannot tell: without the true counts, or if the rule asks for
+        more counts than the smallest and the largest.
+        """
+        pool, margin = self.pool, self.case.margin
+        if pool is None or self.counts is None or rule.many_values or not self._tables_seen():
+            return np.ndindex(self.domain.shape)
+        while True:
+            seen = np.stack(self._tables_seen())
+            least, most = seen.min(axis=0), seen.max(axis=0)
+            cells = np.argwhere(rule.unproven(margin, self.exempt, least, most)).tolist()
+            if not cells or not pool.quick or self.effort.spent:
+                return map(tuple, cells)
+            pool.widen(self.over, tuple(cells[0]))
 
     def values(self, index: Position) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""

@@ -21,7 +21,7 @@ from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.attacker import Attacker, Pool
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
-from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_within
+from cellbounds.disclosure.policies.rule import CellRule, Rule, certainly_held, some_within
 from cellbounds.disclosure.policies.scenarios import (
     Case,
     Margins,
@@ -173,7 +173,9 @@ def judged(
             part = part.resumed(None).quiet()
         known = answer if case is main else None
         # What covers everything is worked out as such; other margins are looked up in its tables.
-        one = seen[id(case)] = _look(case, part, known, None if _covers(case) else pool)
+        one = seen[id(case)] = _look(
+            case, part, known, None if _covers(case) else pool, decisive=decisive
+        )
         if pool is None and case.printed is None:
             first = one.answer if first is None else first
             pool = Pool(case.known, one.answer, None if case.independent else case.whole)
@@ -243,8 +245,18 @@ def _implied(main: Case, covering: _Seen | None) -> bool:
     return covering is not None and main.policy.carries_over() and worst(outcomes) is Outcome.SAFE
 
 
-def _look(case: Case, effort: Budget, answer: Attainable | None, pool: Pool | None) -> _Seen:
-    """What each rule finds about the cells of one margin."""
+def _look(
+    case: Case,
+    effort: Budget,
+    answer: Attainable | None,
+    pool: Pool | None,
+    *,
+    decisive: bool = False,
+) -> _Seen:
+    """What each rule finds about the cells of one margin.
+
+    With `decisive` cells that are safe because of the tables in the pool need not be among them.
+    """
     policy = case.policy
     # Under a budget the bounds come first: they may show that there are too few values.
     sets_first = effort.deadline is None and (policy.many_values or answer is not None)
@@ -255,7 +267,10 @@ def _look(case: Case, effort: Budget, answer: Attainable | None, pool: Pool | No
     notes = []
     try:
         for rule in policy.rules:
-            findings.extend(rule.findings(outsider))
+            cells = None
+            if decisive and isinstance(rule, CellRule):
+                cells = outsider.open_cells(rule)
+            findings.extend(rule.findings(outsider, cells))
         if policy.respondent:
             if worst(one.outcome for one in findings) is Outcome.UNSAFE:
                 notes.append("respondents were not tried: the release is unsafe without them")

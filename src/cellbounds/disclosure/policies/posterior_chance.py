@@ -32,6 +32,7 @@ from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedR
 from cellbounds.inference.counting import tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.inference.protocol import DEFAULT_EFFORT
+from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import NAMED, Belief, GammaPoisson, Multinomial, Uniform, belief_of
 from cellbounds.results import Posterior
 from cellbounds.runtime.arrays import IntArray, summable
@@ -304,6 +305,7 @@ class PosteriorChances:
         if domain.size > DENSE_LIMIT or self._lacks_total:
             return None
         weights = self.belief.weights(domain)
+        factors = factors_of(self.release)
         whole = Fraction(0)
         weighed = [
             defaultdict[int, Fraction](Fraction) for _ in range(domain.project(self.over).size)
@@ -314,6 +316,8 @@ class PosteriorChances:
                     return None
                 exact = itertools.starmap(weights.exact, enumerate(table.counts.ravel().tolist()))
                 weight = math.prod(exact, start=Fraction(1))
+                for factor in factors:
+                    weight *= factor.law.chance(int(table.counts.ravel()[factor.cells].sum()))
                 whole += weight
                 margin = table if self.over == domain.names else table.margin(self.over)
                 for cell, count in enumerate(margin.counts.ravel().tolist()):

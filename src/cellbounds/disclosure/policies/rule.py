@@ -91,7 +91,8 @@ class Rule(ABC):
     ) -> BoolArray:
         """The cells for which the rule is not known to be kept, or that could help to keep it.
 
-        Every count from `least` to `most` is known to be attainable in its cell.
+        Every count from `least` to `most` is known to be attainable in its cell; unless the rule
+        asks for more counts than two (`many_values`), these two need only be.
         """
         return np.ones(table.counts.shape, dtype=bool)
 

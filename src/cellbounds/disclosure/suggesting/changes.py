@@ -115,7 +115,7 @@ def coarser_counts(places: Places, base: int, notations: Sequence[str]) -> Plann
 def _coarser_counts(base: int, request: Request) -> Request | None:
     """A margin that shows all its counts, and has no base or a smaller one."""
     finer = request.base is None or request.base < base
-    if request.given is not None or request.below is not None or not finer:
+    if request.given is not None or request.below is not None or request.noisy or not finer:
         return None
     return replace(request, base=base, rounding=request.rounding or "nearest")
 

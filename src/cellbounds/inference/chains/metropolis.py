@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +33,13 @@ from cellbounds.inference.chains.lattice_moves import (
     markov_basis,
     markov_program,
 )
-from cellbounds.inference.chains.metropolis_kernel import CellWeights, Limits, MoveTable, advance
+from cellbounds.inference.chains.metropolis_kernel import (
+    CellWeights,
+    Limits,
+    MoveTable,
+    SumWeights,
+    advance,
+)
 from cellbounds.inference.chains.moves import (
     KEEPS,
     VARIES,
@@ -44,7 +51,8 @@ from cellbounds.inference.chains.moves import (
 )
 from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
 from cellbounds.model.constraints import compile_release
-from cellbounds.model.priors import Weights
+from cellbounds.model.likelihoods import Factor, Law, factors_of
+from cellbounds.model.priors import Weights, check_weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import SAFE, IntArray
@@ -204,10 +212,17 @@ def run_chain(
         unknown = Connectivity(Connection.UNPROVEN, "the prior leaves out tables in between")
         moves = replace(moves, connected=unknown)
     _check_moves(moves, weights, first)
-    limits, listed, rows = _usable_moves(problem, moves)
+    factors = factors_of(release)
+    if factors and moves.sampler is not None:
+        raise UnsupportedRelease(
+            f"the {moves.name} are drawn one by one and do not know sums that figures made by "
+            "chance weigh; give moves='lattice'"
+        )
+    limits, listed, rows, sums = _usable_moves(problem, moves, factors)
     # Moves that are drawn all keep the summed table: the other family is empty.
     two_step = proposal == "two-step" and moves.sampler is None
-    model = ChainModel(limits, _law(weights, latent), listed, moves.sampler, thin, two_step)
+    law = _law(weights, latent)
+    model = ChainModel(limits, law, sums, listed, moves.sampler, thin, two_step)
     states = [
         ChainState(
             np.concatenate([counts, rows @ counts]),
@@ -338,6 +353,7 @@ class ChainModel:
 
     limits: Limits
     weights: CellWeights
+    sums: SumWeights
     moves: MoveTable
     sampler: Sampler | None
     thin: int
@@ -366,7 +382,9 @@ def _law(weights: Weights, latent: bool) -> CellWeights:
     return CellWeights(np.array(shapes), np.array(factors, float), np.array(logs), latent)
 
 
-def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, Any]:
+def _usable_moves(
+    problem: Problem, moves: Moves, factors: Sequence[Factor] = ()
+) -> tuple[Limits, MoveTable, Any, SumWeights]:
     """The moves that could be made from some table, with what they do to rows.
 
     Also the limits of all cells and of the rows that some move changes, and these rows: others
@@ -377,10 +395,14 @@ def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, An
     room = problem.upper - problem.lower
     lists = [np.array(sorted(values), dtype=np.int64) for _, values in problem.lists]
     rows, lower, upper = constraint_matrix(problem), problem.row_lower, problem.row_upper
-    for values, (cells, _) in zip(lists, problem.lists, strict=True):
+    limited = [
+        (cells, values[0], values[-1])
+        for (cells, _), values in zip(problem.lists, lists, strict=True)
+    ]
+    for cells, least, most in (*limited, *((factor.cells, 0, NO_UPPER) for factor in factors)):
         members = csr_array((np.ones_like(cells), cells, [0, len(cells)]), shape=(1, len(room)))
         rows = vstack([rows, members], format="csr")
-        lower, upper = np.append(lower, values[0]), np.append(upper, values[-1])
+        lower, upper = np.append(lower, least), np.append(upper, most)
     owner = np.repeat(np.arange(len(moves)), np.diff(moves.matrix.indptr))
     too_far = owner[np.abs(moves.matrix.data) > room[moves.matrix.indices]]
     moves = moves.only(np.bincount(too_far, minlength=len(moves)) == 0)
@@ -390,7 +412,8 @@ def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, An
     whole = hstack([moves.matrix[usable], effects[usable][:, changed]], format="csr")
     families = (np.flatnonzero(moves.families[usable] == family) for family in (VARIES, KEEPS))
     sizes = np.zeros(len(lower), dtype=np.int64)
-    sizes[len(problem.row_lower) :] = [len(values) for values in lists]
+    listing = slice(len(problem.row_lower), len(problem.row_lower) + len(lists))
+    sizes[listing] = [len(values) for values in lists]
     limits = Limits(
         np.concatenate([problem.lower, lower[changed]]),
         np.concatenate([problem.upper, upper[changed]]),
@@ -398,7 +421,24 @@ def _usable_moves(problem: Problem, moves: Moves) -> tuple[Limits, MoveTable, An
         np.concatenate([np.zeros(0, dtype=np.int64), *lists])[np.repeat(changed, sizes)],
     )
     starts, places = whole.indptr.astype(np.int64), whole.indices.astype(np.int64)
-    return limits, MoveTable(starts, places, whole.data, *families), rows[changed]
+    laws = [*([None] * (len(lower) - len(factors))), *(factor.law for factor in factors)]
+    tracked = [None] * len(room) + [laws[row] for row in np.flatnonzero(changed).tolist()]
+    table = MoveTable(starts, places, whole.data, *families)
+    return limits, table, rows[changed], _sum_weights(tracked)
+
+
+def _sum_weights(laws: Sequence[Law | None]) -> SumWeights:
+    """The logarithms of the weights of all values of a chain; None: no weight of its own."""
+    starts, lows, falls = [0], [], []
+    logs = list[float]()
+    for law in laws:
+        low, high, fall = (0, -1, 0.0) if law is None else law.window()
+        check_weights(len(logs) + high - low + 1, 0, math.inf)
+        logs += [law.log(count) for count in range(low, high + 1)] if law is not None else []
+        starts.append(len(logs))
+        lows.append(low)
+        falls.append(fall)
+    return SumWeights(np.array(starts), np.array(lows), np.array(logs, float), np.array(falls))
 
 
 def _effects(moves: Moves, rows: Any) -> Any:
@@ -498,7 +538,7 @@ def _advanced(model: ChainModel, state: ChainState, steps: int) -> Segment:
     means = np.zeros((room if model.weights.latent else 0, cells))
     clock = np.array([state.wait, 0], dtype=np.int64)
     accepted = advance(
-        moves, model.limits, model.weights, state.values, clock, model.thin, steps,
+        moves, model.limits, model.weights, model.sums, state.values, clock, model.thin, steps,
         model.two_step, model.sampler is not None, state.seed, state.means, tables, means,
     )  # fmt: skip
     return replace(state, wait=int(clock[0])), tables, means, int(accepted)

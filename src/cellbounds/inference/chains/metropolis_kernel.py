@@ -58,6 +58,31 @@ class CellWeights(NamedTuple):
     latent: bool
 
 
+class SumWeights(NamedTuple):
+    """The weights of sums that figures made by chance tell of, by the number of the value.
+
+    The logarithms of the counts from ``low[v]`` on are ``logs[starts[v]:starts[v + 1]]``; beyond
+    them it falls by ``fall[v]`` at each step. Nothing listed: the value has no weight.
+    """
+
+    starts: IntArray
+    low: IntArray
+    logs: FloatArray
+    fall: FloatArray
+
+
+@compiled
+def _sum_log(sums: SumWeights, place: Any, value: Any) -> Any:
+    """The logarithm of the weight of a sum."""
+    first, last, low = sums.starts[place], sums.starts[place + 1], sums.low[place]
+    if value < low:
+        return sums.logs[first] - (low - value) * sums.fall[place]
+    beyond = value - low - (last - first - 1)
+    if beyond > 0:
+        return sums.logs[last - 1] - beyond * sums.fall[place]
+    return sums.logs[first + value - low]
+
+
 @compiled
 def _gain(count: int, change: int, shape: float, logarithm: float) -> Any:
     """The logarithm of the weight of ``count + change`` over that of `count`."""
@@ -84,6 +109,7 @@ def advance(
     table: MoveTable,
     limits: Limits,
     weights: CellWeights,
+    sums: SumWeights,
     values: IntArray,
     clock: IntArray,
     thin: int,
@@ -172,6 +198,9 @@ def advance(
             gain = 0.0
             for t in range(many):
                 cell = touched[t]
+                if sums.starts[cell] < sums.starts[cell + 1]:
+                    before = _sum_log(sums, cell, values[cell])
+                    gain += _sum_log(sums, cell, values[cell] + delta[cell]) - before
                 if cell >= cells:
                     continue
                 if latent:

@@ -18,7 +18,7 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork, UnsupportedRelease
 from cellbounds.model.constraints import System, compile_release
-from cellbounds.model.problem import Problem, make_problem, presolve
+from cellbounds.model.problem import Problem, make_problem, narrowed, presolve
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.solvers.general.exact_linear import exact_bound
 from cellbounds.statements import Release
@@ -302,8 +302,10 @@ class Components:
     components: tuple[Component, ...]
 
 
-def components_of(release: Release) -> Components:
+def components_of(release: Release, groups: Sequence[IntArray] = ()) -> Components:
     """Split a release into parts that have nothing to do with each other.
+
+    The sums of some groups of cells are numbered as cells after those of the domain.
 
     Raises
     ------
@@ -315,6 +317,8 @@ def components_of(release: Release) -> Components:
         If counts times coefficients could leave 64-bit integers.
     """
     system, full = limited_problem(release)
+    full = _with_sums(full, groups) if groups else full
+    origins = np.concatenate([system.statement, np.full(len(groups), -1, dtype=np.int64)])
     presolved = presolve(full)
     small, numbers = presolved.problem, presolved.cells
     counts = np.where(full.lower == full.upper, full.lower, 0)
@@ -324,7 +328,7 @@ def components_of(release: Release) -> Components:
         raise TooMuchWork(
             "counts times coefficients pass 64-bit integers; give a smaller upper limit of N"
         )
-    sums = needed(merged(sums_of(small, system.statement)), small.lower, small.upper)
+    sums = needed(merged(sums_of(small, origins)), small.lower, small.upper)
     return Components(counts, tuple(_split(sums, implied(sums, len(numbers)), small, numbers)))
 
 
@@ -357,6 +361,26 @@ def limited_problem(release: Release) -> tuple[System, Problem]:
     if (upper < problem.lower).any():
         raise InconsistentRelease("the published figures leave a cell without any count")
     return system, replace(problem, upper=upper)
+
+
+def _with_sums(problem: Problem, groups: Sequence[IntArray]) -> Problem:
+    """The same with the sums of some groups as further cells, each with its equation."""
+    size, nothing = len(problem.lower), np.zeros(len(groups), dtype=np.int64)
+    members = [np.append(cells, size + place) for place, cells in enumerate(groups)]
+    signs = [np.append(np.ones(len(cells), dtype=np.int64), -1) for cells in groups]
+    ends = problem.starts[-1] + np.cumsum([len(each) for each in members])
+    wider = replace(
+        problem,
+        lower=np.concatenate([problem.lower, nothing]),
+        upper=np.concatenate([problem.upper, nothing + NO_UPPER]),
+        starts=np.concatenate([problem.starts, ends]),
+        cells=np.concatenate([problem.cells, *members]),
+        coefficients=np.concatenate([problem.coefficients, *signs]),
+        row_lower=np.concatenate([problem.row_lower, nothing]),
+        row_upper=np.concatenate([problem.row_upper, nothing]),
+        origin=np.concatenate([problem.origin, len(problem.origin) + np.arange(len(groups))]),
+    )
+    return narrowed(wider)
 
 
 def _split(

@@ -15,7 +15,8 @@ from cellbounds.inference.decision_diagram.ordering import best_order
 from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
 from cellbounds.inference.enumeration import odometer
 from cellbounds.inference.protocol import NO_WEIGHT
-from cellbounds.model.priors import Kind, Weights, check_weights, weight_steps
+from cellbounds.model.likelihoods import Factor, Law
+from cellbounds.model.priors import AnyKind, Weights, check_weights, weight_steps
 from cellbounds.model.structure import Facts
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
@@ -30,39 +31,50 @@ MOST_TRIAL_CELLS = 2_000
 """Cells up to which such a diagram is tried at all."""
 
 
-def diagram_fibre(facts: Facts, effort: float, memory: int = MEMORY) -> ProductFibre:
+def diagram_fibre(
+    facts: Facts, effort: float, memory: int = MEMORY, factors: tuple[Factor, ...] = ()
+) -> ProductFibre:
     """The tables of any release, if a diagram of each of its components is small enough.
 
     The diagrams are made here, so that counting is certain to succeed afterwards. Where one does
     not fit the memory its paths are counted all the same; listing and weighing then refuse.
+
+    A sum of cells with a weight of its own (`factors`) is one more cell, which an equation makes
+    that sum: it follows from the others, so that there are as many tables as without it.
     """
-    release = facts.release
+    release, laws = facts.release, tuple(factor.law for factor in factors)
     try:
-        split = components_of(release)
+        split = components_of(release, tuple(factor.cells for factor in factors))
     except InconsistentRelease as contradiction:
         nothing = Components(np.zeros(release.domain.size, dtype=np.int64), ())
         return ProductFibre(nothing, (), effort, str(contradiction))
     except TooMuchWork as wide:
         raise SumsTooWide(str(wide)) from None
+    # In the order of cells, sums stand beside the last of their parts.
+    ends = [int(factor.cells[-1]) for factor in factors]
+    beside = np.concatenate([np.arange(release.domain.size), np.array(ends, dtype=np.int64)])
     known: dict[bytes, _Factor] = {}
-    factors = []
+    parts = []
     left = effort
     for component in split.components:
         signature = component.signature
         if signature not in known:
-            known[signature] = _factor(component, release.domain.shape, left, memory)
+            levels = np.unravel_index(beside[component.cells], release.domain.shape)
+            known[signature] = _factor(component, levels, left, memory)
             left -= known[signature][0].steps
-        factors.append(known[signature])
-    return ProductFibre(split, tuple(factors), effort)
+        parts.append(known[signature])
+    return ProductFibre(split, tuple(parts), effort, laws=laws)
 
 
 _Factor = tuple[Construction, Diagram | None]
 """One component: what building its diagram came to, and the diagram if there was room for it."""
 
 
-def _factor(component: Component, shape: tuple[int, ...], effort: float, memory: int) -> _Factor:
+def _factor(
+    component: Component, levels: tuple[IntArray, ...], effort: float, memory: int
+) -> _Factor:
     about = component.sums, component.lower, component.upper
-    order = best_order(*about, np.unravel_index(component.cells, shape))
+    order = best_order(*about, levels)
     hopeless = TooMuchWork(
         f"the diagram of the tables would take about 10^{order.log_steps / np.log(10):.0f} steps, "
         f"above the effort of {effort:.3g}"
@@ -98,7 +110,9 @@ class ProductFibre:
         factors: tuple[_Factor, ...],
         effort: float,
         contradiction: str = "",
+        laws: tuple[Law, ...] = (),
     ) -> None:
+        self._laws = laws
         self._fixed, self._effort, self._factors = split.fixed, effort, factors
         self._cells = [component.cells for component in split.components]
         self._count = 0 if contradiction else math.prod(built.paths for built, _ in factors)
@@ -123,7 +137,7 @@ class ProductFibre:
             counts = self._fixed.copy()
             for cells, values in zip(self._cells, chosen, strict=True):
                 counts[cells] = values
-            yield counts
+            yield counts[: len(counts) - len(self._laws)]
 
     def weighted(self, weights: Weights) -> WeightedProduct:
         """Sum the weights of all tables (see `Fibre`)."""
@@ -135,12 +149,13 @@ class ProductFibre:
                 f"the tables can be counted, but a sum of their weights takes {edges:.3g} steps, "
                 f"above the effort of {self._effort:.3g}; allow more, or ask for a sample"
             )
-        kinds = [tuple(weights.kinds[cell] for cell in cells.tolist()) for cells in self._cells]
+        every: tuple[AnyKind, ...] = (*weights.kinds, *self._laws)
+        kinds = [tuple(every[cell] for cell in cells.tolist()) for cells in self._cells]
         distinct = dict.fromkeys(zip(self._diagrams(), kinds, strict=True))
         _check_weights(distinct, self._effort)
         by_pair = {pair: WeightedDiagram(*pair, weights) for pair in distinct}
         factors = [by_pair[pair] for pair in zip(self._diagrams(), kinds, strict=True)]
-        return WeightedProduct(self._fixed, self._cells, factors, weights)
+        return WeightedProduct(self._fixed, self._cells, factors, weights, self._laws)
 
     def _diagrams(self) -> list[Diagram]:
         diagrams = [diagram for _, diagram in self._factors if diagram is not None]
@@ -152,9 +167,9 @@ class ProductFibre:
         return diagrams
 
 
-def _check_weights(pairs: Iterable[tuple[Diagram, tuple[Kind, ...]]], effort: float) -> None:
+def _check_weights(pairs: Iterable[tuple[Diagram, tuple[AnyKind, ...]]], effort: float) -> None:
     """Refuse weights that are too many: there may be few tables of very large counts."""
-    sequences: set[tuple[Kind, int, int]] = set()
+    sequences: set[tuple[AnyKind, int, int]] = set()
     held = 0
     for diagram, kinds in pairs:
         lows = (low for layer in diagram.layers for low in layer.lowers.tolist())
@@ -175,8 +190,10 @@ class WeightedProduct:
         cells: list[IntArray],
         factors: list[WeightedDiagram],
         weights: Weights,
+        laws: tuple[Law, ...] = (),
     ) -> None:
         self._fixed, self._cells, self._factors = fixed, cells, factors
+        self._size = len(fixed) - len(laws)
         self._owner = {
             cell: (place, within)
             for place, own in enumerate(cells)
@@ -187,8 +204,15 @@ class WeightedProduct:
             sum(factor.log_mass for factor in factors)
             + sum(
                 weights.log_weight(cell, count)
-                for cell, count in enumerate(fixed.tolist())
+                for cell, count in enumerate(fixed[: self._size].tolist())
                 if cell not in self._owner and count
+            )
+            + sum(
+                law.log(count)
+                for cell, (law, count) in enumerate(
+                    zip(laws, fixed[self._size :].tolist(), strict=True), start=self._size
+                )
+                if cell not in self._owner
             )
         )
         if self.log_mass == -np.inf:
@@ -206,11 +230,11 @@ class WeightedProduct:
         counts = self._fixed.copy()
         for factor, cells in zip(self._factors, self._cells, strict=True):
             counts[cells] = factor.mode()
-        return counts
+        return counts[: self._size]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Independent tables, one in each row."""
         drawn = np.tile(self._fixed, (size, 1))
         for factor, cells in zip(self._factors, self._cells, strict=True):
             drawn[:, cells] = factor.draw(size, rng)
-        return drawn
+        return drawn[:, : self._size]

@@ -21,7 +21,8 @@ import numpy as np
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.decision_diagram.construction import FEW
 from cellbounds.inference.decision_diagram.layers import DiagramLayer
-from cellbounds.model.priors import Kind, Weights
+from cellbounds.model.likelihoods import Law
+from cellbounds.model.priors import FLAT, AnyKind, Weights
 from cellbounds.results.distribution import Distribution
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
@@ -318,7 +319,7 @@ class WeightedDiagram:
         What makes weights of kinds.
     """
 
-    def __init__(self, diagram: Diagram, kinds: tuple[Kind, ...], weights: Weights) -> None:
+    def __init__(self, diagram: Diagram, kinds: tuple[AnyKind, ...], weights: Weights) -> None:
         self._diagram, self._kinds, self._source = diagram, kinds, weights
         self._masses_of: dict[int, RangedFloats] = {}
         self._cells = diagram.cells
@@ -355,7 +356,7 @@ class WeightedDiagram:
     def log_mass(self) -> float:
         """The logarithm of the sum over all paths; minus infinity if it is zero."""
         lowest = (
-            self._source.log_weight_of(self._kinds[cell], low)
+            self._source.log_unit(self._kinds[cell], low)
             for layer, cells in zip(self._diagram.layers, self._cells, strict=True)
             for cell, low in zip(cells.tolist(), layer.lowers.tolist(), strict=True)
         )
@@ -423,7 +424,7 @@ class WeightedDiagram:
         `MOST_TIES` of them).
         """
         near = map(np.copy, self._near_best())
-        if Weights(self._kinds).uniform:
+        if all(kind == FLAT for kind in self._kinds):
             return next(near)
         tied = list(itertools.islice(near, MOST_TIES))
         return tied[0] if len(tied) == 1 else self._heaviest(tied)
@@ -437,7 +438,7 @@ class WeightedDiagram:
                 f"tables that look equally likely differ by more than {MOST_FACTORS:,} in a cell, "
                 "too much to compare them in fractions; the cells' own modes are known"
             )
-        exact = cache(lambda kind, count, low: Weights((kind,)).exact(0, count, low))
+        exact = cache(_exact)
         weights = [
             math.prod(map(exact, self._kinds, counts.tolist(), base), start=Fraction(1))
             for counts in tied
@@ -464,3 +465,8 @@ class WeightedDiagram:
             return worth if worth + float(ahead[depth + 1][goal]) >= enough else -math.inf
 
         return self._diagram.listed(reached)
+
+
+def _exact(kind: AnyKind, count: int, low: int) -> Fraction:
+    """The weight of a count, as a fraction of something that is the same for all counts."""
+    return kind.chance(count) if isinstance(kind, Law) else Weights((kind,)).exact(0, count, low)

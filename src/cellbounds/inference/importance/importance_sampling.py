@@ -33,6 +33,7 @@ from cellbounds.inference.importance.sampling_plan import (
     with_values,
 )
 from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
+from cellbounds.model.likelihoods import Factor
 from cellbounds.model.priors import Uniform, Weights
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -274,7 +275,11 @@ class Proposal:
 
 
 def make_proposal(
-    release: Release, weights: Weights, seed: int, effort: Budget = UNLIMITED
+    release: Release,
+    weights: Weights,
+    seed: int,
+    effort: Budget = UNLIMITED,
+    factors: Sequence[Factor] = (),
 ) -> Proposal:
     """Set up a release, and choose among laws by short trials from a seed.
 
@@ -299,11 +304,11 @@ def make_proposal(
     root = _root(plan)
     kinds = [weights.kinds[cell] for cell in plan.free]
     shapes = np.array([np.inf if shape is None else float(shape) for shape, _ in kinds])
-    factors = np.array([float(factor) for _, factor in kinds])
-    centre = make_centre(plan, shapes, factors)
+    slopes = np.array([float(factor) for _, factor in kinds])
+    centre = make_centre(plan, shapes, slopes)
     if centre.used:
         centre = centre._replace(means=central_means(centre, root, effort.share(TRIAL_SHARE)))
-    return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, effort)
+    return _best(Proposal(plan, root, centre, LAWS[0]), weights, seed, effort, factors)
 
 
 def _root(plan: SamplingPlan) -> VariableBounds:
@@ -334,7 +339,9 @@ def _probed(plan: SamplingPlan, root: VariableBounds, effort: Budget) -> Samplin
     return with_values(plan, possible_values)
 
 
-def _best(proposal: Proposal, weights: Weights, seed: int, effort: Budget) -> Proposal:
+def _best(
+    proposal: Proposal, weights: Weights, seed: int, effort: Budget, factors: Sequence[Factor]
+) -> Proposal:
     """The proposal whose trial draws are worth most."""
     if not (proposal.root.lower < proposal.root.upper).any():
         return proposal
@@ -351,7 +358,8 @@ def _best(proposal: Proposal, weights: Weights, seed: int, effort: Budget) -> Pr
     if not rounds:
         return offered[-1]
     worth = [
-        _weighted(proposal, drawn, weights).effective_size for drawn in zip(*rounds, strict=True)
+        _weighted(proposal, drawn, weights, factors).effective_size
+        for drawn in zip(*rounds, strict=True)
     ]
     return offered[int(np.argmax(worth))]
 
@@ -369,7 +377,10 @@ def _trial_round(
 
 
 def _weighted(
-    proposal: Proposal, blocks: Sequence[tuple[IntArray, FloatArray]], weights: Weights
+    proposal: Proposal,
+    blocks: Sequence[tuple[IntArray, FloatArray]],
+    weights: Weights,
+    factors: Sequence[Factor],
 ) -> ImportanceDraws:
     """Draws that led to a table, with their weights."""
     values, logs = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
@@ -377,7 +388,9 @@ def _weighted(
     counts = np.tile(plan.fixed, (int(alive.sum()), 1))
     counts[:, plan.free] = values[alive][:, : len(plan.free)]
     target = np.zeros(len(counts)) if weights.uniform else weights.logs(counts)
-    counted = "tables" if weights.uniform else "units of weight"
+    for factor in factors:
+        target = target + factor.logs(counts)
+    counted = "tables" if weights.uniform and not factors else "units of weight"
     return ImportanceDraws(counts, target - logs[alive], len(logs), counted=counted)
 
 
@@ -389,6 +402,7 @@ def importance_draws(
     rng: np.random.Generator,
     budget: Budget = UNLIMITED,
     largest_block: int = LARGEST_BLOCK,
+    factors: Sequence[Factor] = (),
 ) -> ImportanceDraws:
     """Draw tables that fit a release, with weights that make up for how they were drawn.
 
@@ -409,6 +423,8 @@ def importance_draws(
         When to stop, who helps (that does not change what is drawn) and who listens.
     largest_block
         Draws between two looks at the clock. It does not change what is drawn.
+    factors
+        What sums of cells should weigh besides, by figures that were made by chance.
 
     Raises
     ------
@@ -419,7 +435,7 @@ def importance_draws(
     """
     checked_whole("draws", draws)
     seeds = rng.integers(0, 2**63, size=2).tolist()
-    proposal = make_proposal(release, weights, seeds[0], budget)
+    proposal = make_proposal(release, weights, seeds[0], budget, factors)
     blocks: list[tuple[IntArray, FloatArray]] = []
     try:
         for block in _blocks(proposal, seeds[1], draws, budget, largest_block):
@@ -430,7 +446,7 @@ def importance_draws(
             raise
     if not blocks:
         raise Unsettled("the time was over before a table was drawn; give more time")
-    drawn = _weighted(proposal, blocks, weights)
+    drawn = _weighted(proposal, blocks, weights, factors)
     return replace(drawn, stopped_early=drawn.attempts < draws)
 
 
@@ -477,6 +493,7 @@ def estimate_count(
     """About how many tables fit a release, with the error of the estimate.
 
     The mean over all draws of one over the probability of the table drawn; dead ends count zero.
+    A table that figures made by chance leave possible counts as one, however unlikely.
     """
     weights = Uniform().weights(release.domain)
     return importance_draws(release, weights, draws=draws, rng=rng, budget=budget).estimate

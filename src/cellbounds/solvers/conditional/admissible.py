@@ -53,7 +53,7 @@ class Evaluator:
         """l_j(n) and u_j(n) of every column."""
         tables = self._tables[np.int32 if sums.dtype == np.int32 else np.int64]
         chosen: Any = rows
-        if int(rows[-1]) - int(rows[0]) + 1 == len(rows):
+        if int(rows[-1]) - int(rows[0]) + 1 == len(rows) and (rows[1:] > rows[:-1]).all():
             chosen = slice(int(rows[0]), int(rows[-1]) + 1)  # neighbours need no copies
         low, low_shift, high, high_shift = (one[:, chosen] for one in tables[:4])
         scale = self._common if self._common is not None else self._problem.scale[rows][:, None]

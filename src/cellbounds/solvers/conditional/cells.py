@@ -333,42 +333,37 @@ def table_with(
     if place is not None and total is not None:
         chosen[place] = total
     sums = _complete_sums(solution, kinds, chosen)
-    rows = [
-        _fill(solution, kinds[i], sums[i], *((column, value) if i == place else (None, None)))
-        for i in range(len(kinds))
-    ]
-    return np.array(rows, dtype=object).reshape(len(kinds), solution.problem.width)
+    return _filled(solution, sums, None if place is None else (place, column, value))
 
 
 def table_at(solution: FeasibleRows, level: int) -> IntArray | None:
-    """Counts of all rows, each with its `level`-th smallest sum, but for one that takes the rest.
+    """Counts of all rows, whose sums are about 2**level above their smallest; one takes the rest.
 
-    Odd levels fill rows from their end, so that tables differ in many cells. None if no row takes
-    the rest.
+    Rows that N leaves no room for keep their smallest sums. Odd levels fill rows from their end,
+    so that tables differ in many cells. None if no row takes the rest.
     """
     kinds, sets, problem = solution.kind.tolist(), solution.sums.sets, solution.problem
     saturated = [i for i, kind in enumerate(kinds) if sets[kind].saturated]
     if not saturated:
         return None
-    sums = []
-    for kind in kinds:
-        offset, further = 0, sets[kind].next_member(1)
-        for _ in range(level):
-            if further is not None:
-                offset, further = further, sets[kind].next_member(further + 1)
-        sums.append(sets[kind].start + offset)
-    if problem.total_upper is not None:
+    further = [one.next_member(2**level - 1) or 0 for one in sets]
+    sums = [sets[kind].start for kind in kinds]
+    if problem.total_upper is None:
+        sums = [total + further[kind] for kind, total in zip(kinds, sums, strict=True)]
+        if sum(sums) < problem.total_lower:
+            return None
+    else:
+        taking = min(saturated, key=lambda i: sets[kinds[i]].size)
+        last = sets[kinds[taking]]
         rest = problem.total_upper - sum(sums)
-        taking = max(saturated, key=lambda i: sums[i])
-        offsets = sets[kinds[taking]]
-        offset = sums[taking] + rest - offsets.start
-        if offset < 0 or offsets.next_member(offset) != offset:
+        for i in sorted(range(len(kinds)), key=lambda i: further[kinds[i]]):
+            if i != taking and further[kinds[i]] <= rest - last.size:
+                sums[i] += further[kinds[i]]
+                rest -= further[kinds[i]]
+        if rest < 0 or last.next_member(rest) != rest:
             return None
         sums[taking] += rest
-    rows = []
-    for kind, total in zip(kinds, sums, strict=True):
-        rows.append(_fill(solution, kind, total, None, None, backwards=level % 2 == 1))
-    return np.array(rows, dtype=object).reshape(len(kinds), problem.width)
+    return _filled(solution, sums, backwards=level % 2 == 1)
 
 
 def _complete_sums(solution: FeasibleRows, kinds: list[int], chosen: dict[int, int]) -> list[int]:
@@ -423,28 +418,36 @@ def _parts_of(rows: list[OffsetSet], rest: int) -> list[int]:
     return parts
 
 
-def _fill(
+def _filled(
     solution: FeasibleRows,
-    row: int,
-    total: int,
-    column: int | None,
-    value: int | None,
+    sums: list[int],
+    chosen: tuple[int, int | None, int | None] | None = None,
     *,
     backwards: bool = False,
-) -> list[int]:
-    """Counts of one row by the construction in Theorem 2.1 of document 004."""
+) -> IntArray:
+    """Counts of rows with these sums by the construction in Theorem 2.1 of document 004.
+
+    `chosen` is the place, column and value of a cell, if one is to hold a certain count.
+    """
     problem, evaluator = solution.problem, solution.evaluator
-    if problem.lists(row):
-        return ListedRow(problem, evaluator, row).fill(total, column, value)
-    limits = evaluator.limits(np.array([row]), evaluator.sums_array([[total]], total))
-    lower, upper = (ends[:, 0, 0].tolist() for ends in limits)
-    if column is not None and value is not None:
-        lower[column] = upper[column] = value
-    missing = total - sum(lower)
-    places = range(len(lower))
-    for place in reversed(places) if backwards else places:
-        added = min(upper[place] - lower[place], missing)
-        lower[place] += added
+    if not sums:
+        return np.zeros((0, problem.width), dtype=object)
+    totals = evaluator.sums_array([[total] for total in sums], max(sums))
+    lower, upper = (ends[:, :, 0] for ends in evaluator.limits(solution.kind, totals))
+    place, column, value = (None, None, None) if chosen is None else chosen
+    if place is not None and column is not None and value is not None:
+        lower[column, place] = upper[column, place] = value
+    missing = totals[:, 0] - lower.sum(axis=0)
+    columns = range(problem.width)
+    for j in reversed(columns) if backwards else columns:
+        added = np.minimum(upper[j] - lower[j], missing)
+        lower[j] += added
         missing -= added
-    counts: list[int] = lower
+    counts: IntArray = lower.T.astype(object)
+    if problem.cell_values:
+        listed = {row for row, _ in problem.cell_values}
+        for i, kind in enumerate(solution.kind.tolist()):
+            if kind in listed:
+                cell = (column, value) if i == place else (None, None)
+                counts[i] = ListedRow(problem, evaluator, kind).fill(sums[i], *cell)
     return counts
