@@ -53,6 +53,7 @@ def verify(given: Given) -> int:
 
 @options.command
 @option("--figures DIRECTORY", "Draw the figures as SVG here.")
+@option("--pages DIRECTORY", "Write a page for each result here, with its figures; takes a minute.")
 @option(
     "--data DIRECTORY", "Tables that may not be shipped: cps8.csv and others, if you have them."
 )
@@ -74,7 +75,11 @@ def reproduce(given: Given) -> int:
             from cellbounds.papers.figures import draw_figures
 
             drawn = draw_figures(Path(given.figures), found.times)
+        if given.pages is not None:
+            from cellbounds.papers.pages import write_pages
+
+            drawn += write_pages(Path(given.pages), found)
     write_text(text, given.output, given.style)
-    if given.figures is not None:
+    if drawn:
         say("\n".join(f"drawn: {path}" for path in drawn))
     return options.SAFE if found.as_expected else options.UNSAFE
