@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 
 import cellbounds as cb
-from cellbounds.papers import pages, study, swapping
+from cellbounds.papers import pages, study, swapping, worked_releases
 from cellbounds.papers.reproduction import reproduce_papers
 from counting import Rule, list_tables
 
@@ -90,3 +91,31 @@ def test_every_page_and_figure_is_written(tmp_path, monkeypatch):
     for figure in tmp_path.glob("*.svg"):
         assert f"({figure.name})" in text
     assert "cps8.csv" in (tmp_path / "README.md").read_text("utf-8")
+
+
+def test_releases_that_leave_many_tables_alone_leave_one_together():
+    """Document 004's open question, on its own table; each count of tables by another way."""
+    seen = {name: (tables, answer) for name, tables, answer in worked_releases.releases_together()}
+    rates, margin = worked_releases.RATES, worked_releases.MARGIN
+    assert seen[rates][0] == 403
+    assert seen[margin][0] == math.prod(math.comb(n + 3, 3) for n in CHILDREN.sum(axis=0).tolist())
+    both, answer = seen[f"{rates} and {margin}"]
+    fitting = [
+        table.counts
+        for table in cb.tables(worked_releases.release_of(rates))
+        if (table.counts.sum(axis=0) == CHILDREN.sum(axis=0)).all()
+    ]
+    assert both == len(fitting) == 1
+    assert (answer.lower == CHILDREN).all() and (answer.upper == CHILDREN).all()
+
+
+def test_sums_within_rows_are_those_of_all_tables():
+    """All 403 tables of document 004's Table 8."""
+    release = worked_releases.release_of(worked_releases.RATES)
+    tables = [table.counts for table in cb.tables(release)]
+    names = list(cb.datasets.read("delinquent").domain.levels("education"))
+    for county, group, _, sharp, values in worked_releases.sums_within_rows():
+        row = release.domain.levels("county").index(county)
+        own = [names.index(level) for level in worked_releases.GROUPS[group]]
+        sums = {int(counts[row, own].sum()) for counts in tables}
+        assert (sharp, values) == (f"[{min(sums)}, {max(sums)}]", str(len(sums)))

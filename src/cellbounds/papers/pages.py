@@ -14,7 +14,14 @@ from cellbounds.papers.reproduction import DOCUMENTS, Reproduction
 from cellbounds.papers.study import DIGITS, SHAPES, SPREADS, TABLES, Setting, study, study_chart
 from cellbounds.papers.study import TITLES as STUDY_TITLES
 from cellbounds.papers.swapping import Tradeoff, swapped_at, swapping_chart, tradeoffs
+from cellbounds.papers.worked_releases import (
+    releases_together,
+    sums_within_rows,
+    together_chart,
+    together_rows,
+)
 from cellbounds.papers.worked_tests import worked_tests
+from cellbounds.results import Bounds
 from cellbounds.results.charts import save_chart
 from cellbounds.runtime.files import write_whole
 
@@ -40,6 +47,9 @@ def write_pages(folder: Path, found: Reproduction, tables: int = TABLES) -> list
     for what in STUDY_TITLES:
         drawn.append(folder / f"{_study_name(what)}.svg")
         save_chart(study_chart(settings, what), drawn[-1])
+    together = list(releases_together())
+    drawn.append(folder / "releases-together.svg")
+    save_chart(together_chart(together), drawn[-1])
     drawn.append(folder / "swapping.svg")
     save_chart(swapping_chart(seen), drawn[-1])
     pages = {
@@ -48,6 +58,7 @@ def write_pages(folder: Path, found: Reproduction, tables: int = TABLES) -> list
         "exact-tests": "\n".join([_words("exact-tests"), _table(TESTS, worked_tests())]),
         "study": _study(settings),
         "swapping": _swapping(seen),
+        "sums-and-releases": _sums_and_releases(together),
     }
     for name, text in pages.items():
         write_whole(folder / f"{name}.md", text)
@@ -159,6 +170,14 @@ def _swapping(seen: Sequence[Tradeoff]) -> str:
     filled = [row + [""] * (len(header) - len(row)) for row in rows]
     figure = "![Swapping records and rounding rates](swapping.svg)\n"
     return "\n".join([_words("swapping"), _table(header, filled), figure])
+
+
+def _sums_and_releases(together: list[tuple[str, int, Bounds]]) -> str:
+    sums = ("county", "education", "bounds of cells added", "sharp bounds", "values")
+    releases = ("published beside N", "tables that fit", "bounds apart, mean", "determined")
+    figure = "![Bounds from releases of the same table](releases-together.svg)\n"
+    parts = [_words("sums-and-releases"), _table(sums, sums_within_rows()), _words("together")]
+    return "".join([*parts, _table(releases, together_rows(together)), "\n", figure])
 
 
 def _words(name: str) -> str:
