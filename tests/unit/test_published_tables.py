@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
+from importlib import resources
 
+import jsonschema
 import openpyxl
 import pandas
 import polars
@@ -353,6 +355,8 @@ def test_the_commands(tmp_path, run):
     assert out.startswith("2 counts are hidden, 2 of them can be worked out exactly")
     code, out, _ = run("attack", str(path), "--format", "json")
     content = json.loads(out)
+    schema = resources.files("cellbounds.report") / "schemas" / "published-1.schema.json"
+    jsonschema.Draft202012Validator(json.loads(schema.read_text("utf-8"))).validate(content)
     assert content["summary"] == {"hidden": 2, "disclosed": 2, "unsettled": 0}
     assert content["tables"][0]["cells"][0]["labels"] == ["North", "young"]
     code, out, _ = run("attack", str(path), "--format", "csv")
