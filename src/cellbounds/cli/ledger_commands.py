@@ -76,6 +76,7 @@ release_options = options.combined(
     owned_options,
     options.publishing_options,
     options.knows_option,
+    options.intruder_option,
     work_options,
 )
 """Where the ledger is, and the release that is judged."""
@@ -146,6 +147,7 @@ def judging_release(
     given: Given,
 ) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
     """The same, and the release that is judged."""
+    from cellbounds.disclosure.policies import Intruder
     from cellbounds.statements.release_files import read_release
 
     with judging(given) as (book, how):
@@ -161,7 +163,8 @@ def judging_release(
             else:
                 release, domain = options.combine(table, given.statements, given), table.domain
             knows = options.read_knowledge(given, domain)
-        yield book, release, {**how, "version": about, "knows": knows}
+        intruder = Intruder.read(given.intruder)
+        yield book, release, {**how, "version": about, "knows": knows, "intruder": intruder}
 
 
 def changed(given: Given, change: Callable[..., LedgerAnswer], *inputs: str) -> int:
@@ -199,7 +202,7 @@ def init(given: Given) -> int:
     ledger_made = Ledger.create(
         given.place,
         options.read_owned(given.tables[0], given),
-        given.policy,
+        options.policy_given(given),
         independent=given.independent,
         protect=margins_of(given.protect),
         keep_table=given.keep_table,

@@ -19,7 +19,6 @@ from cellbounds.runtime.files import is_stream
 from cellbounds.runtime.memory import limited
 from cellbounds.runtime.progress import Progress
 from cellbounds.runtime.workers.tasks import MOST, cores
-from cellbounds.statements import Known
 from cellbounds.statements.mechanisms import read_noise
 from cellbounds.statements.notation import parse
 from cellbounds.statements.release import combined_release
@@ -27,7 +26,8 @@ from cellbounds.statements.release import combined_release
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain, Label
     from cellbounds.data.table import Table
-    from cellbounds.statements import Release
+    from cellbounds.disclosure.policies import Policy
+    from cellbounds.statements import Release, Statement
 
 from cellbounds.runtime.files import library
 
@@ -48,10 +48,10 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 
 
 HEADINGS = {
-    "The table": "count records weight round_weight missing sheet variables structural encoding "
-    "delimiter merges tables",
+    "The table": "count records weight round_weight missing sheet variables structural nestings "
+    "encoding delimiter merges tables",
     "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
-    "How it is judged": "policy independent knows protect",
+    "How it is judged": "policy independent intruder knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
     "written figures overwrite",
@@ -236,6 +236,13 @@ table_options = combined(
     option("--sheet TEXT", "Sheet of TABLE, if it is an Excel file with several."),
     option("--variables A,B", "Use these columns only, summing over the others."),
     option("--structural", "Cells missing from TABLE, or without a count, are structural zeros."),
+    option(
+        "--nested CHILD:PARENT",
+        "Everybody knows that each level of CHILD is in one of PARENT, such as region:country; the "
+        "other combinations are structural zeros. May be repeated.",
+        "nestings",
+        multiple=True,
+    ),
     option("--encoding TEXT", "Encoding of TABLE.", default="utf-8"),
     option("--delimiter TEXT", "Delimiter of TABLE.", default=","),
     option(
@@ -266,7 +273,20 @@ def read_owned(path: str, given: Given) -> Table:
     )
     for text in given.merges:
         table = _merged(table, text)
+    for text in given.nestings:
+        table = table.nested(*_nested(text, table.domain.names))
     return table
+
+
+def _nested(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """The variables of a text such as ``region:country``."""
+    for child in names:
+        parent = text.removeprefix(f"{child}:")
+        if parent != text and parent in names:
+            return child, parent
+    raise InvalidInput(
+        f"--nested {text!r}; give CHILD:PARENT with two of the variables {', '.join(names)}"
+    )
 
 
 def _merged(table: Table, text: str) -> Table:
@@ -381,27 +401,42 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
 
 INDEPENDENT = "Judge without the true counts: every consistent table must pass."
 
-policy_options = combined(
-    option(
-        "--policy NAME|FILE",
-        "Judge by this profile or policy file (.toml, .yaml).",
-        default="small-counts",
-    ),
-    option("--independent", INDEPENDENT),
+policy_option = option(
+    "--policy NAME|FILE",
+    "Judge by this profile or policy file (.toml, .yaml).",
+    default="small-counts",
 )
+
+intruder_option = option(
+    "--intruder KEY=VALUE",
+    "What the intruder knows besides what is published, instead of what the policy says: "
+    "zeros=shown|always|never, marks=shown|never, total=LOW-HIGH|known|published, "
+    "respondents=0|1|2. May be repeated.",
+    multiple=True,
+)
+
+policy_options = combined(policy_option, option("--independent", INDEPENDENT), intruder_option)
+
+
+def policy_given(given: Given) -> Policy:
+    """The policy of ``--policy``, against the intruder of ``--intruder``."""
+    from cellbounds.disclosure.policies import Intruder, policy_of
+
+    return policy_of(given.policy).facing(**Intruder.read(given.intruder))
+
 
 knows_option = option(
     "--knows FILE",
-    "What an intruder knows besides: a release file (.toml) with [[known]] sections.",
+    "What an intruder knows besides: a release file (.toml) of any statements, such as [[known]].",
     multiple=True,
 )
 
 
-def read_knowledge(given: Given, domain: Domain) -> tuple[Known, ...]:
+def read_knowledge(given: Given, domain: Domain) -> tuple[Statement, ...]:
     """The statements of the files of :data:`knows_option`, about a table over these variables."""
     from cellbounds.statements.release_files import read_release
 
-    known: list[Known] = []
+    known: list[Statement] = []
     for path in given.knows:
         read = read_release(path, allow_outside=given.allow_outside)
         if read.domain != domain:
@@ -409,13 +444,7 @@ def read_knowledge(given: Given, domain: Domain) -> tuple[Known, ...]:
                 f"{path} speaks of another table: {_difference(read.domain, domain)}; they "
                 "need the same variables and levels in the same order (labels in files are text)"
             )
-        statements = [statement for statement in read.statements if isinstance(statement, Known)]
-        if len(statements) < len(read.statements) or not statements:
-            raise InvalidInput(
-                f"--knows {path}: give [[known]] sections only, at least one; what is published "
-                "belongs to RELEASE"
-            )
-        known += statements
+        known += read.statements
     return tuple(known)
 
 

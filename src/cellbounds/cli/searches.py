@@ -105,7 +105,7 @@ def _designs(given: Given) -> dict[str, Any]:
         "strict": given.strict,
         "merges": _merges(given.merge_levels),
         "total": not given.no_total,
-        "policy": given.policy,
+        "policy": options.policy_given(given),
         "independent": given.independent,
     }
 
@@ -204,7 +204,7 @@ def margins(given: Given) -> int:
             margins=listed or given.way,
             given=out,
             statements=given.statements or None,
-            policy=given.policy,
+            policy=options.policy_given(given),
             total=not given.no_total,
             independent=given.independent,
             budget=budget,
@@ -251,7 +251,7 @@ def suggest(given: Given) -> int:
         suggestions = suggest_releases(
             table,
             release,
-            given.policy,
+            options.policy_given(given),
             over=over,
             most=given.most,
             changes=given.changes,
