@@ -224,5 +224,5 @@ def _worked_out(
     with stopped_late(budget):
         if cells is None:
             return audit_table(None, release, policy, over=over, knows=knows, budget=budget)
-        known = informed(release, None, knows, policy.against, budget)
+        known = informed(release, None, knows, policy.against, effort=budget)
         return attainable(known.release, over=over, cells=cells, budget=budget)

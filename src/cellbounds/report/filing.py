@@ -352,7 +352,8 @@ def build_report(
     intruder = USUAL if verdict is None else replace(verdict.policy.against, total="published")
     known = audit.release
     if owned is not None:
-        known = informed(audit.release, table, (), intruder, budget).release
+        unseen = owned.verdict.independent
+        known = informed(audit.release, table, (), intruder, unseen=unseen, effort=budget).release
     cells, method = public_cells(audit, known, budget, limits)
     shown = open_seed(audit.release, rng)
     chances = chances_of(known, answer.over, shown, budget, limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -259,6 +259,36 @@ def _look(
     pool: Pool | None,
     *,
     decisive: bool = False,
+) -> _Seen:
+    """What each rule finds about the cells of one margin, whatever the intruder makes of it."""
+    if case.doubting is None:
+        return _looked(case, effort, answer, pool, decisive=decisive)
+    doubter = replace(case, known=case.doubting, doubting=None)
+    seen = _looked(case, effort.share(0.5), answer, pool, decisive=decisive)
+    # Tables that fit what he knows fit what he knows for certain, too.
+    other = _looked(doubter, effort, None, pool, decisive=decisive)
+    at = {one.place_key: one.outcome for one in seen.findings}
+    worse = [
+        one
+        for one in other.findings
+        if worst([one.outcome, at.get(one.place_key, Outcome.SAFE)])
+        is not at.get(one.place_key, Outcome.SAFE)
+    ]
+    return replace(
+        seen,
+        findings=[*seen.findings, *worse],
+        elsewhere=[*seen.elsewhere, *other.elsewhere],
+        notes=[*seen.notes, *other.notes],
+    )
+
+
+def _looked(
+    case: Case,
+    effort: Budget,
+    answer: Attainable | None,
+    pool: Pool | None,
+    *,
+    decisive: bool,
 ) -> _Seen:
     """What each rule finds about the cells of one margin.
 

@@ -23,6 +23,7 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Known, Release, Statement, Total
+from cellbounds.statements.hiding import HidingRule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +34,9 @@ class Knowledge:
     ----------
     release
         The release with what he knows as further statements.
+    doubting
+        The same without what the release only seems to show, if nobody may look whether that is
+        true: who doubts it must not find anything either. Else None.
     table
         The table with the structural zeros that everybody knows; None if there is no table.
     sentences
@@ -42,6 +46,7 @@ class Knowledge:
     """
 
     release: Release
+    doubting: Release | None
     table: Table | None
     sentences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -64,12 +69,14 @@ def informed(
     table: Table | None,
     knows: Sequence[Statement] = (),
     intruder: Intruder = USUAL,
+    *,
+    unseen: bool = False,
     effort: Budget = UNLIMITED,
 ) -> Knowledge:
     """The release with everything the intruder knows besides, checked against the table.
 
-    Without a table nobody can say whether it is true what the release seems to show: what
-    contradicts it is left out.
+    With `unseen` the counts of the table are not to be looked at, so that nobody can say whether it
+    is true what the release seems to show; it is left out if it contradicts the figures.
     """
     if table is not None:
         _check_true(release, table)
@@ -88,13 +95,16 @@ def informed(
     known = joined_with(release, [*knows, *_of_total(release, table, intruder)])
     known = _closing(known, closed)
     sentences += intruder.sentences
-    rules, notes = _of_hiding(release, table, intruder, closed)
-    full = joined_with(known, [statement for _, statement in rules])
-    if table is None and rules and not _possible(full, effort):
-        rules, full = [], known
+    unseen = unseen or table is None
+    rules, notes = _of_hiding(release, None if unseen else table, intruder, closed)
+    known = joined_with(known, [rule.statement for rule in rules if not rule.shown])
+    shown = [rule.statement for rule in rules if rule.shown]
+    full, doubting = joined_with(known, shown), known if shown and unseen else None
+    if doubting is not None and not _possible(full, effort):
+        rules, full, doubting = [rule for rule in rules if not rule.shown], known, None
         notes = ("figures seem to be hidden by a rule that they contradict: it is not assumed",)
-    sentences += [words for words, _ in rules if words not in sentences]
-    return Knowledge(full, table, tuple(sentences), notes)
+    sentences += [rule.words for rule in rules]
+    return Knowledge(full, doubting, table, tuple(sentences), notes)
 
 
 def with_known_structure(table: Table) -> Table:
@@ -158,10 +168,10 @@ def _of_total(release: Release, table: Table | None, intruder: Intruder) -> list
 
 def _of_hiding(
     release: Release, table: Table | None, intruder: Intruder, closed: BoolArray | None
-) -> tuple[list[tuple[str, Statement]], tuple[str, ...]]:
+) -> tuple[list[HidingRule], tuple[str, ...]]:
     """What hiding gives away of each margin, the strongest that is true of the table."""
     domain = release.domain
-    found: list[tuple[str, Statement]] = []
+    found: list[HidingRule] = []
     notes: list[str] = []
     for said in release.statements:
         if said.tabulated is None or not said.tabulated.hidden.any():
@@ -176,7 +186,7 @@ def _of_hiding(
             fitting = (rule for rule in rules if _is_true(domain, table, rule.statement))
             chosen = next(fitting, None)
             if chosen is not None:
-                found.append((chosen.words, chosen.statement))
+                found.append(chosen)
             elif rules[0].shown:
                 notes.append(f"not assumed: {rules[0].words} (the table contradicts it)")
             else:

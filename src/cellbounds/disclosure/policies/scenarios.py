@@ -32,9 +32,10 @@ class Case:
     independent, outside
         Whether it is judged without the true counts: every table that fits must pass; or there is
         no table, and it is asked what is exposed in all of them, or in none.
-    known, intruder
-        The release with what the intruder knows besides, and what that is besides `knows`, in
-        words.
+    known, doubting, intruder
+        The release with what the intruder knows besides; the same for one who doubts what the
+        release only seems to show, if it must be safe against him too; and what he knows besides
+        `knows`, in words.
     whole
         The table. If it is judged without the true counts, one of nobody: all that is left of the
         table are the cells that nobody can be in.
@@ -57,6 +58,7 @@ class Case:
     independent: bool
     outside: bool
     known: Release
+    doubting: Release | None
     intruder: tuple[str, ...]
     whole: Table
     margin: Table
@@ -219,7 +221,7 @@ def case_of(
     for rule in chosen.rules:
         rule.check(release.domain, judged_over)
     outside = table is None and not independent
-    known = informed(release, table, knowledge, chosen.against, effort)
+    known = informed(release, table, knowledge, chosen.against, unseen=independent, effort=effort)
     whole = known.table
     if whole is None or independent:
         whole = nobody_of(release, whole)
@@ -236,6 +238,7 @@ def case_of(
         independent=independent,
         outside=outside,
         known=known.release,
+        doubting=known.doubting,
         intruder=known.sentences,
         whole=whole,
         margin=margin,
@@ -244,7 +247,7 @@ def case_of(
         exempt=margin.structural | empty,
         printed=_printed(release, judged_over),
         remedy=remedy,
-        notes=() if independent else known.notes,  # they tell what is true of the table
+        notes=known.notes,
     )
 
 

@@ -114,6 +114,12 @@ class Finding:
         return place if self.response is None else f"{place} ({self.response})"
 
     @property
+    def place_key(self) -> tuple[object, ...]:
+        """What it is about: rule, place, and who looks."""
+        where = self.rule, self.response, self.variables, self.labels
+        return (*where, self.respondent, self.partner)
+
+    @property
     def whose(self) -> str:
         """The cells of the people who look, in words; empty if they are not in the table."""
         cells = [self.respondent, self.partner]
