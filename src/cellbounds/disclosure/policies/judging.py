@@ -21,7 +21,7 @@ from cellbounds.disclosure.policies.respondents import Place, pairs, respondents
 from cellbounds.disclosure.policies.rule import CellRule
 from cellbounds.disclosure.policies.scenarios import Case, Margins, asked_margins, cases_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
-from cellbounds.errors import Unsettled, UnsupportedRelease
+from cellbounds.errors import InconsistentRelease, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
@@ -263,10 +263,12 @@ def _look(
     """What each rule finds about the cells of one margin, whatever the intruder makes of it."""
     if case.doubting is None:
         return _looked(case, effort, answer, pool, decisive=decisive)
-    doubter = replace(case, known=case.doubting, doubting=None)
-    seen = _looked(case, effort.share(0.5), answer, pool, decisive=decisive)
+    try:
+        seen = _looked(case, effort.share(0.5), answer, pool, decisive=decisive)
+    except InconsistentRelease:  # which nobody had the time to find out before
+        return _looked(case.doubted, effort, None, pool, decisive=decisive)
     # Tables that fit what he knows fit what he knows for certain, too.
-    other = _looked(doubter, effort, None, pool, decisive=decisive)
+    other = _looked(case.doubted, effort, None, pool, decisive=decisive)
     at = {one.place_key: one.outcome for one in seen.findings}
     worse = [
         one

@@ -70,6 +70,12 @@ class Case:
     notes: tuple[str, ...]
 
     @property
+    def doubted(self) -> Case:
+        """The same for an intruder who doubts what the release only seems to show."""
+        known = self.known if self.doubting is None else self.doubting
+        return replace(self, known=known, doubting=None)
+
+    @property
     def start(self) -> Table | None:
         """The table that solvers may start from: none if the true counts are not to be seen."""
         return None if self.counts is None else self.whole
