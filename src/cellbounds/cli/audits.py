@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cellbounds.cli import options
+from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
 from cellbounds.errors import InvalidInput
@@ -66,13 +67,13 @@ def audit(given: Given) -> int:
         [given.table, *given.release, *given.knows, given.key, given.policy],
     )
     secret = _checked_secret(given)
-    policy = options.policy_given(given)
+    policy = policy_given(given)
     with options.working(given, "reading the table", "work") as (progress, budget):
         beside = given.certificate, given.reports, given.style == "html"
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
             release = options.combine(table, given.release, given)
-            knows = options.read_knowledge(given, table.domain)
+            knows = read_knowledge(given, table.domain)
         progress.say("working out what is attainable", seconds=given.seconds)
         answering = options.answering(budget, *beside, cells=_size(release, over))
         with stopped_late(answering):
@@ -177,13 +178,13 @@ def attack(given: Given) -> int:
         [given.certificate, given.output, given.state],
         [given.release, *given.knows, given.policy],
     )
-    policy = options.policy_given(given)
+    policy = policy_given(given)
     what = "working out what is attainable"
     with options.working(given, what, "work", seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
             release = read_release(given.release, allow_outside=given.allow_outside)
             over, cells = options.cells_of(given.cells, names, release.domain)
-            knows = options.read_knowledge(given, release.domain)
+            knows = read_knowledge(given, release.domain)
         size = _size(release, over) if cells is None else len(cells)
         beside = given.certificate, given.style == "html"
         answering = options.answering(budget, *beside, cells=size)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.cli import options
+from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
@@ -162,7 +163,7 @@ def judging_release(
                 domain = book.state().domain
             else:
                 release, domain = options.combine(table, given.statements, given), table.domain
-            knows = options.read_knowledge(given, domain)
+            knows = read_knowledge(given, domain)
         intruder = Intruder.read(given.intruder)
         yield book, release, {**how, "version": about, "knows": knows, "intruder": intruder}
 
@@ -202,7 +203,7 @@ def init(given: Given) -> int:
     ledger_made = Ledger.create(
         given.place,
         options.read_owned(given.tables[0], given),
-        options.policy_given(given),
+        policy_given(given),
         independent=given.independent,
         protect=margins_of(given.protect),
         keep_table=given.keep_table,

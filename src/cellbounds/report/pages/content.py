@@ -376,11 +376,6 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _is_public(verdict: Verdict | None) -> bool:
-    """Whether a verdict may be shown to anybody: it rests on what everybody knows."""
-    return verdict is not None and verdict.open_to_all
-
-
 def public_cells(
     source: Audit | Attainable, known: Release, budget: Budget, limits: ReportLimits
 ) -> tuple[tuple[CellRisk, ...], dict[str, str]]:
@@ -407,7 +402,7 @@ def public_cells(
             except (errors.TooMuchWork, errors.Unsettled, errors.UnsupportedRelease) as problem:
                 why = f"not worked out: {problem}"
                 return (), {"name": "none", "evidence": "none", "said": why}
-        told = _is_public(source.verdict)
+        told = source.verdict.open_to_all
         cells = tuple(
             replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
             for cell, values in zip(source.cells, sets, strict=False)  # some may not be listed
@@ -451,7 +446,8 @@ def public_part(
     if verdict is not None:
         words = "judged by the owner of the table; the outcome depends on confidential counts"
     told: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
-    if verdict is not None and _is_public(verdict):
+    open_to_all = verdict is not None and verdict.open_to_all
+    if verdict is not None and open_to_all:
         told = plain_verdict(verdict)
     marks = [mark_of(cell) for cell in cells]
     several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
@@ -463,7 +459,7 @@ def public_part(
         "over": list(over),
         "variables": [[name, [*map(plain_label, domain.levels(name))]] for name in over],
         "columns": list(columns_of(domain, responses_of(release))),
-        "cells": [plain_cell(cell, judged=_is_public(verdict)) for cell in cells],
+        "cells": [plain_cell(cell, judged=open_to_all) for cell in cells],
         "summary": {
             "cells": len(cells),
             "exact": marks.count("exact"),
