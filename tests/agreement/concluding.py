@@ -61,9 +61,14 @@ def conclusions(margin, release, possible, zeros, marks):
         if entries[k] is not None and fits[1] and not fits[2]:
             ends.append(next(n for n in range(1, FAR) if not count_fits(margin, entries[k], n)))
             marked_zero |= fits[0]
-    if marks == "never" or not blank or not ends or any(0 < n < min(ends) for n in shown):
+    if marks == "never" or not blank or not ends:
         return
     beyond = min(ends)
+    printed = [entry for k, entry in enumerate(entries) if isinstance(entry, int) and possible[k]]
+    for entry in printed:
+        fitting = [n for n in (*range(2 * beyond + 50), FAR) if count_fits(margin, entry, n)]
+        if fitting and fitting[0] >= 1 and fitting[-1] < beyond:
+            return  # a small count is shown
     alternatives = []
     if zeros_shown or marked_zero:
         alternatives.append(lambda place, count: place not in blank or count >= beyond)

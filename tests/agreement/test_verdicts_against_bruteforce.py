@@ -58,8 +58,10 @@ class View:
     whole: np.ndarray
     seen: np.ndarray
 
-    def with_somebody_in(self, cell: int) -> View:
-        there = self.seen[:, cell] >= 1
+    def with_people_in(self, *cells: int) -> View:
+        there = np.ones(len(self.seen), dtype=bool)
+        for cell in cells:
+            there &= self.seen[:, cell] >= cells.count(cell)
         return View(self.whole[there], self.seen[there])
 
 
@@ -357,13 +359,24 @@ def broken_over(case, x):
     views = [case.view]
     if case.policy.respondent:
         small = [cell for cell, count in enumerate(counts) if 1 <= count <= case.policy.small]
-        views += [case.view.with_somebody_in(cell) for cell in small]
+        views += [case.view.with_people_in(cell) for cell in small]
+        if case.policy.against.respondents > 1:
+            views += [case.view.with_people_in(*pair) for pair in pairs_of(case, counts, small)]
     return any(
         wrong
         for view in views
         for rule in rules
         for _, wrong in broken_places(rule, case, view, counts)
     )
+
+
+def pairs_of(case, counts, small):
+    """Two people in one small cell, or in two that differ in one variable."""
+    labels = list(case.domain.cells())
+    for first, second in itertools.combinations_with_replacement(small, 2):
+        apart = sum(one != other for one, other in zip(labels[first], labels[second], strict=True))
+        if apart == 1 or (first == second and counts[first] >= 2):
+            yield first, second
 
 
 # Random policies and cases.
@@ -433,6 +446,8 @@ def policies(draw, domain, exact_total, kinds=KINDS):
         respondent = False
     most = draw(st.sampled_from([None, 1, 2])) if respondent else None
     intruder = draw(st.sampled_from([{}, {}, {"zeros": "never"}, {"marks": "never"}]))
+    if respondent and draw(st.booleans()):
+        intruder = intruder | {"respondents": 2}
     return Policy("random", "", "", chosen, "", respondent, most, intruder)
 
 
@@ -466,7 +481,23 @@ def judged(draw, most: int = MOST_TABLES, margins: bool = False):
             kinds = CELL_KINDS  # rows need levels that share everybody out
     policy = draw(policies(domain.project(over or domain.names), exact_total, kinds))
     case = Judged(release, table, policy, knows, tables, over, tables)
+    if draw(st.integers(0, 3)) == 0:
+        case = better_informed(case, x, draw(st.integers(0, 2)), draw(st.integers(0, 2)))
     return replace(case, tables=believed_in(case, x))
+
+
+def better_informed(case, truth, fewer, more):
+    """The same against somebody who knows N nearly, and that zeros are shown if that is so."""
+    least, most = max(0, int(truth.sum()) - fewer), int(truth.sum()) + more
+    sizes = case.doubted.sum(axis=1)
+    known = case.doubted[(sizes >= least) & (sizes <= most)]
+    case = replace(case, policy=case.policy.facing(total=f"{least}-{most}"), doubted=known)
+    closed = declared(case).table.structural
+    always = {"zeros": "always", "marks": "never"}
+    if not len(believed(case.release, truth[None, :], closed, truth=None, **always)):
+        return case
+    left = believed(case.release, case.doubted, closed, truth=None, **always)
+    return replace(case, policy=case.policy.facing(zeros="always"), doubted=left)
 
 
 def believed_in(case, truth):
@@ -625,6 +656,21 @@ def test_independent_verdicts_are_the_same_for_every_table(case, data):
     for one in said:
         one.pop("seconds")
     assert said[0] == said[1]
+
+
+@given(judged(FEW_TABLES) | judged(FEW_TABLES, margins=True))
+@examples(40, 12_000)
+def test_outsiders_call_unsafe_what_every_table_gives_away(case):
+    assume(not case.table.structural.any())  # which nobody told them
+    found = judge(None, case.release, case.policy, over=case.over, knows=case.knows)
+    case = declared(case)
+    seen = [case.doubted, believed_in(case, None)]
+    views = [replace(case, tables=tables) for tables in seen if len(tables)]
+    broken = [[any_broken(view, x) for x in view.tables] for view in views]
+    if found.outcome is Outcome.UNSAFE:
+        assert any(all(answers) for answers in broken)
+    assert (found.outcome is Outcome.SAFE) == (not any(map(any, broken)))
+    assert all(one.count is None for one in found.cells)
 
 
 @given(judged(), st.data())

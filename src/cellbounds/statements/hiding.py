@@ -87,7 +87,8 @@ def hiding_rules(
         return
     # Marks of several widths: only what the narrowest of them stands for is marked for certain.
     beyond = int(upper[marked].min()) + 1
-    if any(0 < number < beyond for number in numbers):
+    printed = ~(blank | ranges | closed)
+    if bool((printed & (lower > 0) & (upper >= 0) & (upper < beyond)).any()):
         return  # a small count that is shown: marking small ones is not the rule
     small, alternatives = f"counts below {beyond} are marked", []
     if shown or bool((lower[marked] == 0).any()):
