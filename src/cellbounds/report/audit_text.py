@@ -135,8 +135,11 @@ def _table(
     """What came out and what was asked; the cells at risk, the most exposed first; the others."""
     reasons, others = ({}, []) if verdict is None else _reasons(verdict)
     worst, rest = list[CellRisk](), list[CellRisk]()
+    # An outsider wants to see what is known, also where it breaks no rule.
+    by_rule = verdict is not None and bool(reasons or not verdict.outside)
     for cell in cells:
-        at_risk = cell.labels in reasons if verdict else cell.disclosed or cell.narrow
+        known = not (cell.structural or cell.empty_row) and (cell.disclosed or cell.narrow)
+        at_risk = cell.labels in reasons if by_rule else known
         (worst if at_risk else rest).append(cell)
     worst.sort(key=_exposure)
     most = len(cells) if everything else SHOWN
@@ -144,7 +147,7 @@ def _table(
     if len(rest) > room:  # else the order of the table is the best
         rest.sort(key=_exposure)
     title = "Known exactly or nearly, the most exposed first"
-    if verdict is not None:
+    if verdict is not None and by_rule:
         which = ["break a rule"] if verdict.broken else []
         which += ["could not be decided"] if verdict.open else []
         title = f"Cells that {' or '.join(which)}, the most exposed first"
