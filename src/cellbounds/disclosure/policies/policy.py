@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -141,7 +141,7 @@ class Policy:
         >>> read("strict").facing(respondents=0).respondent
         False
         """
-        intruder = replace(self.against, **known)
+        intruder = Intruder.of({**asdict(self.against), **known})
         if "respondents" not in known:
             return replace(self, intruder=intruder)
         most = self.respondent_at_most if intruder.respondents else None
