@@ -45,6 +45,18 @@ class Figures:
     most_decimals: int
     shape: tuple[int, ...]
 
+    def text(self, place: int) -> str:
+        """One figure as it was published, by its flat index."""
+        row, column = divmod(place, self.missing.shape[1])
+        if self.missing[row, column]:
+            return "missing"
+        top, bottom = int(self.numerators[row, column]), int(self.denominators[row])
+        places = self.most_decimals
+        if self.decimals is not None and 10**places == bottom:
+            return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
+        exact = Fraction(top, bottom)
+        return f"{exact.numerator}/{exact.denominator}"
+
 
 def checked_digits(digits: object, what: str) -> int:
     """Check a number of decimals."""

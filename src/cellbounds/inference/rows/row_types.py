@@ -22,7 +22,6 @@ from cellbounds.inference.enumeration import Options, adding_to, odometer
 from cellbounds.model.rates.layout import Layout
 from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.admissible import ranges_within
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
 
 SUM = 64
@@ -114,7 +113,7 @@ class RowType:
         """
         evaluator = self.solution.evaluator
         rows = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))[None, :]
-        lower, upper = ranges_within(*evaluator.limits(np.array([self.kind]), rows), rows)
+        lower, upper, *_ = evaluator.ranges(np.array([self.kind]), rows)
         return lower[:, 0].astype(np.int64), upper[:, 0].astype(np.int64)
 
 

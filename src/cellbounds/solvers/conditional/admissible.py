@@ -89,6 +89,11 @@ class Evaluator:
                 possible[top : top + down, start : start + along] = fits
         return possible
 
+    def ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, ...]:
+        """Smallest and largest count of every cell for admissible sums; l_j(n), u_j(n) beside."""
+        lower, upper = self.limits(rows, sums)
+        return *ranges_within(lower, upper, sums), lower, upper
+
     def sums_array(
         self, sums: Sequence[Any] | IntArray, largest: int, *, short: bool = False
     ) -> IntArray:

@@ -1,0 +1,217 @@
+"""Phase 1 for rows that were rounded so that they add to one (largest remainder).
+
+Such a row with sum n, J columns and printed units P_j, U in all, is any vector whose F_j =
+J (U x_j - n P_j) - j lie within J n - 1 of each other. Let F0 be the least of them: each column
+then has its counts between two ends that grow with F0, one of them by one at each step.
+
+- From n = U on, every window holds a count of each column. So the starts F0 at which the least
+  counts add to n or less, and the most to n or more, are an interval, and the counts of a column
+  at them leave no gap. Both ends of these counts follow from the starts at which a sum of floors
+  passes a number: with the residues sorted, it is one of them.
+- Up to n = U a window holds at most one count of each column, and there is at most one vector: n
+  shared out in the ratio of P by the largest remainder, which the window may or may not hold.
+
+Proofs: docs/theory/largest-remainder.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellbounds.errors import CellboundsError
+from cellbounds.model.rates.row_problem import RowProblem
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.solvers.conditional.admissible import Evaluator
+
+_PIECE = 1 << 20
+"""Counts that are worked out at a time."""
+
+
+class WholeRows(Evaluator):
+    """Evaluates rows whose figures speak together; rows without figures as their rates say.
+
+    Nothing may be known of single cells.
+    """
+
+    __slots__ = ("_columns", "_figures", "_unit", "_width")
+
+    def __init__(self, problem: RowProblem) -> None:
+        super().__init__(problem)
+        assert problem.figures is not None
+        self._figures, self._unit, self._width = problem.figures, problem.unit, problem.width
+        self._columns = np.arange(problem.width)[:, None]
+        if 8 * (problem.unit * problem.width) ** 2 >= SAFE:
+            self._figures, self._columns = (
+                self._figures.astype(object),
+                self._columns.astype(object),
+            )
+
+    def speaks(self, row: int) -> bool:
+        """Whether a row has figures."""
+        return bool(self._figures[row, 0] >= 0)
+
+    def admissible(self, rows: IntArray, sums: IntArray) -> BoolArray:
+        """Which sums are possible for the row, taken alone."""
+        possible = sums >= self._unit
+        shown = self._figures[rows, 0] >= 0
+        if not shown.all():
+            possible[~shown] = super().admissible(rows[~shown], sums[~shown])
+        small = np.argwhere(~possible & shown[:, None])
+        piece = max(1, _PIECE // self._width)
+        for start in range(0, len(small), piece):
+            line, place = small[start : start + piece].T
+            _, fits = self._only(rows[line], sums[line, place])
+            possible[line, place] = fits
+        return np.asarray(possible, dtype=bool)
+
+    def ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, ...]:
+        """Smallest and largest count of every cell for admissible sums; l_j(n), u_j(n) beside."""
+        smallest, largest, lower, upper = super().ranges(rows, sums)
+        shown = np.broadcast_to((self._figures[rows, 0] >= 0)[:, None], sums.shape)
+        for chosen, method in (
+            (shown & (sums <= self._unit), self._single),
+            (shown & (sums > self._unit), self._between),
+        ):
+            places = np.argwhere(np.asarray(chosen, dtype=bool))
+            piece = max(1, _PIECE // self._width)
+            for start in range(0, len(places), piece):
+                line, place = places[start : start + piece].T
+                ends = method(rows[line], sums[line, place])
+                smallest[:, line, place], largest[:, line, place] = ends
+        return smallest, largest, lower, upper
+
+    def _only(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, BoolArray]:
+        """The nearest row to the printed one for each sum, and whether the rule prints it so."""
+        width, unit = self._width, self._unit
+        shares = sums * self._figures[rows].T
+        whole = shares // unit
+        rest = shares - unit * whole
+        keys = width * rest + self._columns
+        order = np.sort(keys, axis=0)
+        up = rest.sum(axis=0) // unit
+        # So many go up: the first of them, and the last that does not.
+        first = np.minimum(width - up, width - 1).astype(np.int64)[None, :]
+        least = np.take_along_axis(order, first, axis=0)
+        below = np.take_along_axis(order, np.maximum(first - 1, 0), axis=0)
+        fits = (up == 0) | (least - below > width * (unit - sums))[0]
+        return whole + ((keys >= least) & (up > 0)), np.asarray(fits, dtype=bool)
+
+    def _single(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        counts, _ = self._only(rows, self._narrow(sums))
+        return counts, counts
+
+    def _between(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """Smallest and largest counts of rows with more than a unit of people."""
+        figures = self._figures[rows].T
+        some = figures > 0
+        positive = np.asarray(some.sum(axis=0))
+        smallest = self._least(figures, sums)
+        largest = self._most(figures, some, positive, sums)
+        if not some.all():
+            smallest = np.where(some, smallest, 0)
+            largest = np.where(some, largest, self._most_of_none(figures, some, positive, sums))
+        return smallest, largest
+
+    def _narrow(self, sums: IntArray) -> IntArray:
+        return sums if self._figures.dtype == object else sums.astype(np.int64)
+
+    def _reduced(self, sums: IntArray, period: int | IntArray) -> tuple[IntArray, IntArray]:
+        """Sums less some periods, still one unit at least, and how many: numbers stay small."""
+        times = (sums - self._unit) // period
+        return self._narrow(sums - times * period), times
+
+    def _starts(self, figures: IntArray, sums: IntArray) -> IntArray:
+        """J n P_j + j: what divides a count of column j from J U times it, less F_j."""
+        return self._width * sums * figures + self._columns
+
+    def _passes(
+        self, starts: IntArray, counted: BoolArray | None, many: int | IntArray, need: IntArray
+    ) -> IntArray:
+        """The least t at which the floors of (t + start) / J U of some columns add to `need`."""
+        modulus = self._width * self._unit
+        floors = starts // modulus
+        steps = modulus * (floors + 1) - starts
+        if counted is not None:
+            floors, steps = np.where(counted, floors, 0), np.where(counted, steps, 2 * modulus)
+        steps = np.sort(steps, axis=0)
+        short = need - floors.sum(axis=0) - 1
+        turns = short // many
+        at = (short - turns * many).astype(np.int64)[None, :]
+        return np.take_along_axis(steps, at, axis=0)[0] + modulus * turns
+
+    def _least(self, figures: IntArray, sums: IntArray) -> IntArray:
+        """With the column at the start of the window, the others must be able to make the rest."""
+        width, unit = self._width, self._unit
+        few, times = self._reduced(sums, width * unit)
+        starts = self._starts(figures, few)
+        top = self._passes(starts, None, width, few + (few - 1) // unit)
+        least = -((width * few - 1 - starts - top) // (width * unit))
+        return least + times * (width * (figures - 1) + 1)
+
+    def _most(
+        self, figures: IntArray, some: BoolArray, positive: IntArray, sums: IntArray
+    ) -> IntArray:
+        """With the column at the end of the window, the others must not need more than the rest."""
+        width, unit = self._width, self._unit
+        few, times = self._reduced(sums, positive * unit)
+        starts = self._starts(figures, few)
+        need = few - (few - 1) // unit - positive + 1
+        counted = None if some.all() else some
+        start = self._passes(starts, counted, positive, need)
+        most = (start + starts + width * few - 1) // (width * unit)
+        return most + times * (positive * (figures + 1) - 1)
+
+    def _most_of_none(
+        self, figures: IntArray, some: BoolArray, positive: IntArray, sums: IntArray
+    ) -> IntArray:
+        """The same for columns printed as 0, of which each count leaves the others less."""
+        width, unit = self._width, self._unit
+        few, times = self._reduced(sums, (positive + 1) * unit)
+        starts = self._starts(figures, few)
+        needs = -((width * few - 1 - starts) // (width * unit))
+        # From one column to the next the window begins one earlier, which one end may notice.
+        falls = some & (few * (figures - 1) % unit == 0)
+        before = np.cumsum(falls, axis=0) - falls
+        needed = np.where(some, needs, 0).sum(axis=0) - before
+        return (few - needed) // (positive + 1) + times * positive
+
+    def filled(self, row: int, total: int, column: int | None, value: int | None) -> list[int]:
+        """Counts of one row with this sum, the cell in `column` being `value`."""
+        figures = [int(figure) for figure in self._figures[row]]
+        width, unit = self._width, self._unit
+        if column is None or value is None or total <= unit:
+            sums = np.array([total], dtype=object)
+            counts, _ = self._only(np.array([row]), sums)
+            return [int(count) for count in counts[:, 0]]
+        starts = [width * total * figure + j for j, figure in enumerate(figures)]
+        modulus = width * unit
+
+        def box(start: int) -> list[tuple[int, int]]:
+            last = start + width * total - 1
+            ends = [(max(0, -(-(start + s) // modulus)), (last + s) // modulus) for s in starts]
+            ends[column] = (value, value)
+            return ends
+
+        # The smallest window with this count whose columns can make the sum.
+        high = modulus * value - starts[column]
+        low = high - width * total + 1
+        while low < high:
+            middle = (low + high) // 2
+            if sum(most for _, most in box(middle)) >= total:
+                high = middle
+            else:
+                low = middle + 1
+        ends = box(low)
+        counts, missing = [least for least, _ in ends], total - sum(least for least, _ in ends)
+        for j, (least, most) in enumerate(ends):
+            added = min(most - least, missing)
+            counts[j] += added
+            missing -= added
+        if missing or min(counts) < 0:
+            raise CellboundsError("no row holds a count found attainable; please report this")
+        return counts
+
+
+def make_evaluator(problem: RowProblem) -> Evaluator:
+    """What evaluates the rows of a problem."""
+    return Evaluator(problem) if problem.figures is None else WholeRows(problem)
