@@ -18,14 +18,10 @@ import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify as verifying
 from cellbounds.certificates.verifying import verify_certificate
+from cellbounds.certificates.verifying.inequalities import sum_at_least, sum_at_most
 from cellbounds.certificates.verifying.proofs import CpModel, Reprover
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import (
-    SumStatement,
-    read_statement,
-    sum_at_least,
-    sum_at_most,
-)
+from cellbounds.certificates.verifying.statements import SumStatement, read_statement
 from cellbounds.certificates.verifying.verify import digest
 from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -72,6 +73,19 @@ class LargestRemainder:
         low, high = np.where(wrong, scale, low), np.where(wrong, 0, high)
         said = self.rows[:, None]
         return np.where(said, low, 0), np.where(said, high, scale), scale
+
+    def shares(self, row: int) -> list[tuple[Fraction, Fraction]]:
+        """The smallest and largest share of each column among rows of real numbers."""
+        width, figures = self.width, [int(figure) for figure in self.figures[row]]
+        positive = sum(figure > 0 for figure in figures)
+        ends = []
+        for figure in figures:
+            # The others all go up by as much as this one goes down, less one unit; or the reverse,
+            # but for those that are zero and cannot go down.
+            down = Fraction(width - 1, width) if figure else Fraction(0)
+            beside = positive + (figure == 0)
+            ends.append((figure - down, figure + Fraction(beside - 1, beside)))
+        return [(low / self.unit, high / self.unit) for low, high in ends]
 
     def missed(self, counts: IntArray) -> tuple[int, int] | None:
         """The first row with somebody that would be printed otherwise, and a column of it."""

@@ -106,8 +106,6 @@ def refusal_of(facts: Facts, over: tuple[str, ...], *, sharp: bool = False) -> s
     held = facts.conditional
     if held is None:
         return facts.not_conditional
-    if held.conditional.intervals.remainders is not None and (held.on_cells or held.on_parts):
-        return "figures of rows that add to one by their rule, beside what is known of cells"
     if sharp and held.on_parts and held.total.upper is None:
         return "knowledge about parts of summed cells needs an upper limit of N here"
     try:

@@ -16,12 +16,14 @@ Proofs: docs/theory/largest-remainder.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from cellbounds.errors import CellboundsError
 from cellbounds.model.rates.row_problem import RowProblem
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
-from cellbounds.solvers.conditional.admissible import Evaluator
+from cellbounds.solvers.conditional.admissible import Evaluator, ranges_within
 
 _PIECE = 1 << 20
 """Counts that are worked out at a time."""
@@ -174,6 +176,40 @@ class WholeRows(Evaluator):
         before = np.cumsum(falls, axis=0) - falls
         needed = np.where(some, needs, 0).sum(axis=0) - before
         return (few - needed) // (positive + 1) + times * positive
+
+    def boxes(self, row: int, sums: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """The vectors of a row by the column that comes first in the window, and its count."""
+        large = np.flatnonzero(sums > self._unit) if self.speaks(row) else sums[:0]
+        place, lower, upper = super().boxes(row, np.delete(sums, large))
+        pieces = [(np.delete(np.arange(len(sums)), large)[place], lower, upper)]
+        pieces += self._boxes_of(row, sums, large) if len(large) else []
+        places, lows, highs = (np.concatenate(ends, axis=-1) for ends in zip(*pieces, strict=True))
+        order = np.argsort(places, kind="stable")
+        return places[order], lows[:, order], highs[:, order]
+
+    def _boxes_of(
+        self, row: int, sums: IntArray, large: IntArray
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        width, modulus = self._width, self._width * self._unit
+        figures = self._figures[[row]].T
+        least, _ = self._between(np.full(len(large), row), sums[large])
+        starts = self._starts(figures, sums[large])
+        for column in range(width):
+            # The first in the window is none of those that got more than their share.
+            many = np.maximum(starts[column] // modulus - least[column] + 1, 0).astype(np.int64)
+            places = np.repeat(np.arange(len(large)), many)
+            begins = np.repeat(np.cumsum(many) - many, many)
+            value = least[column][places] + np.arange(len(places)) - begins
+            total, own = sums[large][places], starts[:, places]
+            first = modulus * value - own[column]
+            lower = np.maximum(-(-(first + 1 + own) // modulus), 0)
+            upper = (first + width * total - 1 + own) // modulus
+            lower[column] = upper[column] = value
+            held = (lower <= upper).all(axis=0) & (lower.sum(axis=0) <= total)
+            held &= upper.sum(axis=0) >= total
+            held = np.flatnonzero(np.asarray(held, dtype=bool))
+            ends = ranges_within(lower[:, held], upper[:, held], total[held])
+            yield large[places[held]], *ends
 
     def filled(self, row: int, total: int, column: int | None, value: int | None) -> list[int]:
         """Counts of one row with this sum, the cell in `column` being `value`."""
