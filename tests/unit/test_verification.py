@@ -681,7 +681,9 @@ MALFORMED = {
     ),
     "eps and a rule": (
         ("release", "statements", 0),
-        rates("b", "a", [["0", "1"], ["1", "0"]], rounding="up", digits=1, eps="1"),
+        rates(
+            "b", "a", [["0", "1"], ["1", "0"]], rounding="up", digits=1, eps="1", rule="interval"
+        ),
         "both eps",
     ),
     "eps below 0": (
