@@ -50,7 +50,8 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural encoding "
     "delimiter merges tables",
-    "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
+    "What is published": "rounding eps strict rule no_total count_rounding noise seed "
+    "allow_outside",
     "How it is judged": "policy independent knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
@@ -341,6 +342,11 @@ publishing_options = combined(
     option(f"--rounding {RATE_ROUNDINGS}", "How rates with @ are rounded; nearest unless given."),
     option("--eps EPS", "Tolerance announced with the rates, such as 0.01."),
     strict_option,
+    option(
+        "--rule rounding|interval",
+        "What a figure stands for: the counts that round to it (rounding, unless given), or all in "
+        "an interval around it.",
+    ),
     no_total_option,
     option(
         "--count-rounding nearest|half-even|down|up|random",
@@ -373,6 +379,7 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
         eps=given.eps,
         strict=given.strict,
         rng=given.seed,
+        **({} if given.rule is None else {"rule": given.rule}),
         allow_outside=given.allow_outside,
     )
 

@@ -100,12 +100,15 @@ def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, in
     if size is None:
         table = datasets.read("koch4")
         statement = "[recovery|center,status,treatment]@3"
-        return publish(table, statement, rounding="consistent"), 8, table.total
+        release = publish(table, statement, rounding="consistent", rule="interval")
+        return release, 8, table.total
     rows, columns, total = size
     rng = np.random.default_rng(sum(map(ord, name)))
     counts = np.ones((rows, columns), dtype=np.int64)
     weights = rng.lognormal(0.0, 1.0, counts.size)
     counts += rng.multinomial(total - counts.size, weights / weights.sum()).reshape(counts.shape)
     domain = Domain({"row": list(range(rows)), "column": list(range(columns))})
-    release = publish(Table(domain, counts), "[column|row]@3", rounding="consistent")
+    release = publish(
+        Table(domain, counts), "[column|row]@3", rounding="consistent", rule="interval"
+    )
     return release, rows, total

@@ -131,6 +131,8 @@ class CellCounts:
     @cached_property
     def _shares(self) -> Evaluator:
         """Evaluates the smallest and largest share of each cell, in place of its rates."""
+        if self._solution.problem.figures is not None:
+            return self._solution.evaluator
         low, high, low_open, high_open = self._solution.shapes.tight
         tight: Any = {"low": low, "high": high, "low_open": low_open, "high_open": high_open}
         return Evaluator(replace(self._solution.problem, **tight))

@@ -28,6 +28,9 @@ from cellbounds.solvers.conditional.admissible import Evaluator, ranges_within
 _PIECE = 1 << 20
 """Counts that are worked out at a time."""
 
+_FIRST = 8
+"""Columns that are looked at before all are."""
+
 
 class WholeRows(Evaluator):
     """Evaluates rows whose figures speak together; rows without figures as their rates say.
@@ -48,6 +51,15 @@ class WholeRows(Evaluator):
                 self._columns.astype(object),
             )
 
+    @property
+    def modulus(self) -> int:
+        """J U."""
+        return self._width * self._unit
+
+    def starts(self, figures: IntArray, sums: IntArray) -> IntArray:
+        """J n P_j + j, for figures of each column and sums."""
+        return np.asarray(self._width * sums * figures + self._columns)
+
     def speaks(self, row: int) -> bool:
         """Whether a row has figures."""
         return bool(self._figures[row, 0] >= 0)
@@ -62,22 +74,65 @@ class WholeRows(Evaluator):
         piece = max(1, _PIECE // self._width)
         for start in range(0, len(small), piece):
             line, place = small[start : start + piece].T
+            # Most sums are seen to fail by their first columns.
+            likely = self._leaves_gap(rows[line], sums[line, place])
+            line, place = line[likely], place[likely]
             _, fits = self._only(rows[line], sums[line, place])
             possible[line, place] = fits
         return np.asarray(possible, dtype=bool)
 
+    def _leaves_gap(self, rows: IntArray, sums: IntArray) -> BoolArray:
+        """Whether the remainders of the first columns leave room between those that go up or not.
+
+        They lie between 0 and a unit, and none within ``unit - n`` below the first to go up.
+        """
+        rest = np.sort(self._rests(rows, sums, _FIRST), axis=0)
+        gap = np.maximum(np.diff(rest, axis=0).max(axis=0, initial=0), rest[0])
+        return np.asarray(np.maximum(gap, self._unit - rest[-1]) >= self._unit - sums, dtype=bool)
+
+    def _rests(self, rows: IntArray, sums: IntArray, columns: int | None = None) -> IntArray:
+        """What sums times figures leave beside whole units, for sums of one unit at most."""
+        figures = self._figures[rows, :columns].T
+        if self._unit**2 < 2**31:  # division is several times faster in 32 bits
+            return figures.astype(np.int32) * sums.astype(np.int32) % np.int32(self._unit)
+        return np.asarray(figures * sums % self._unit)
+
+    def limits(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+        """What the smallest and the largest share of each cell make of the sums."""
+        shown = np.asarray(self._figures[rows, 0] >= 0)
+        if not shown.all():
+            lower, upper = super().limits(rows, sums)
+            if shown.any():
+                lower[:, shown], upper[:, shown] = self.limits(rows[shown], sums[shown])
+            return lower, upper
+        figures = self._figures[rows].T[:, :, None]
+        some, width = figures > 0, self._width
+        beside = some.sum(axis=0) + ~some
+        lower = self._share(np.where(some, width * (figures - 1) + 1, 0), width, sums, up=True)
+        return lower, self._share(beside * (figures + 1) - 1, beside, sums, up=False)
+
+    def _share(
+        self, share: IntArray, parts: IntArray | int, sums: IntArray, *, up: bool
+    ) -> IntArray:
+        """``share / (parts * unit)`` of each sum, rounded up or down."""
+        period = parts * self._unit
+        # In whole periods and what is left of them, so that no product leaves int64.
+        whole = sums // period if int(sums.max(initial=0)) * self._lift >= SAFE else 0 * sums
+        rest = share * (sums - whole * period)
+        return np.asarray(share * whole + (-(-rest // period) if up else rest // period))
+
     def ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, ...]:
         """Smallest and largest count of every cell for admissible sums; l_j(n), u_j(n) beside."""
-        smallest, largest, lower, upper = super().ranges(rows, sums)
+        lower, upper = self.limits(rows, sums)
         shown = np.broadcast_to((self._figures[rows, 0] >= 0)[:, None], sums.shape)
-        for chosen, method in (
-            (shown & (sums <= self._unit), self._single),
-            (shown & (sums > self._unit), self._between),
-        ):
-            places = np.argwhere(np.asarray(chosen, dtype=bool))
-            piece = max(1, _PIECE // self._width)
-            for start in range(0, len(places), piece):
-                line, place = places[start : start + piece].T
+        large = np.asarray(sums > self._unit, dtype=bool)
+        if shown.all() and large.all():
+            ends = self._between(np.repeat(rows, sums.shape[1]), sums.ravel())
+            return *(side.reshape(lower.shape) for side in ends), lower, upper
+        smallest, largest = ranges_within(lower, upper, sums)
+        for chosen, method in ((shown & ~large, self._single), (shown & large, self._between)):
+            line, place = np.nonzero(chosen)
+            if len(line):
                 ends = method(rows[line], sums[line, place])
                 smallest[:, line, place], largest[:, line, place] = ends
         return smallest, largest, lower, upper
@@ -105,77 +160,41 @@ class WholeRows(Evaluator):
     def _between(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest counts of rows with more than a unit of people."""
         figures = self._figures[rows].T
-        some = figures > 0
-        positive = np.asarray(some.sum(axis=0))
-        smallest = self._least(figures, sums)
-        largest = self._most(figures, some, positive, sums)
-        if not some.all():
-            smallest = np.where(some, smallest, 0)
-            largest = np.where(some, largest, self._most_of_none(figures, some, positive, sums))
-        return smallest, largest
+        some = np.asarray(figures > 0)
+        width, unit, positive = self._width, self._unit, np.asarray(some.sum(axis=0))
+        whole = bool(some.all())
+        # With the column at the start of the window, the others must be able to make the rest.
+        few, times = self._reduced(sums, width * unit)
+        starts = _Starts(self, figures, few)
+        top = starts.passes(None, width, few + (few - 1) // unit)
+        smallest = starts.over(top - width * few) + 1 + times * (width * (figures - 1) + 1)
+        # With the column at the end of the window, the others must not need more than the rest.
+        few, times = self._reduced(sums, positive * unit)
+        starts = starts.of(figures, few)
+        need = few - (few - 1) // unit - positive + 1
+        begin = starts.passes(None if whole else some, positive, need)
+        largest = starts.over(begin + width * few - 1) + times * (positive * (figures + 1) - 1)
+        if whole:
+            return smallest, largest
+        # Columns printed as 0, of which each count leaves the others less.
+        few, times = self._reduced(sums, (positive + 1) * unit)
+        starts = starts.of(figures, few)
+        needed = np.where(some, starts.over(-width * few) + 1, 0).sum(axis=0)
+        # From one column to the next the window begins one earlier, which one end may notice.
+        falls = some & (starts.rests == (width * few + self._columns) % (width * unit))
+        needed = needed - (np.cumsum(falls, axis=0) - falls)
+        most = (few - needed) // (positive + 1) + times * positive
+        return np.where(some, smallest, 0), np.where(some, largest, most)
 
     def _narrow(self, sums: IntArray) -> IntArray:
         return sums if self._figures.dtype == object else sums.astype(np.int64)
 
     def _reduced(self, sums: IntArray, period: int | IntArray) -> tuple[IntArray, IntArray]:
         """Sums less some periods, still one unit at least, and how many: numbers stay small."""
+        if sums.dtype != object and int(sums.max(initial=0)) * self._lift * 4 < SAFE:
+            return sums, np.zeros(1, dtype=np.int64)
         times = (sums - self._unit) // period
         return self._narrow(sums - times * period), times
-
-    def _starts(self, figures: IntArray, sums: IntArray) -> IntArray:
-        """J n P_j + j: what divides a count of column j from J U times it, less F_j."""
-        return self._width * sums * figures + self._columns
-
-    def _passes(
-        self, starts: IntArray, counted: BoolArray | None, many: int | IntArray, need: IntArray
-    ) -> IntArray:
-        """The least t at which the floors of (t + start) / J U of some columns add to `need`."""
-        modulus = self._width * self._unit
-        floors = starts // modulus
-        steps = modulus * (floors + 1) - starts
-        if counted is not None:
-            floors, steps = np.where(counted, floors, 0), np.where(counted, steps, 2 * modulus)
-        steps = np.sort(steps, axis=0)
-        short = need - floors.sum(axis=0) - 1
-        turns = short // many
-        at = (short - turns * many).astype(np.int64)[None, :]
-        return np.take_along_axis(steps, at, axis=0)[0] + modulus * turns
-
-    def _least(self, figures: IntArray, sums: IntArray) -> IntArray:
-        """With the column at the start of the window, the others must be able to make the rest."""
-        width, unit = self._width, self._unit
-        few, times = self._reduced(sums, width * unit)
-        starts = self._starts(figures, few)
-        top = self._passes(starts, None, width, few + (few - 1) // unit)
-        least = -((width * few - 1 - starts - top) // (width * unit))
-        return least + times * (width * (figures - 1) + 1)
-
-    def _most(
-        self, figures: IntArray, some: BoolArray, positive: IntArray, sums: IntArray
-    ) -> IntArray:
-        """With the column at the end of the window, the others must not need more than the rest."""
-        width, unit = self._width, self._unit
-        few, times = self._reduced(sums, positive * unit)
-        starts = self._starts(figures, few)
-        need = few - (few - 1) // unit - positive + 1
-        counted = None if some.all() else some
-        start = self._passes(starts, counted, positive, need)
-        most = (start + starts + width * few - 1) // (width * unit)
-        return most + times * (positive * (figures + 1) - 1)
-
-    def _most_of_none(
-        self, figures: IntArray, some: BoolArray, positive: IntArray, sums: IntArray
-    ) -> IntArray:
-        """The same for columns printed as 0, of which each count leaves the others less."""
-        width, unit = self._width, self._unit
-        few, times = self._reduced(sums, (positive + 1) * unit)
-        starts = self._starts(figures, few)
-        needs = -((width * few - 1 - starts) // (width * unit))
-        # From one column to the next the window begins one earlier, which one end may notice.
-        falls = some & (few * (figures - 1) % unit == 0)
-        before = np.cumsum(falls, axis=0) - falls
-        needed = np.where(some, needs, 0).sum(axis=0) - before
-        return (few - needed) // (positive + 1) + times * positive
 
     def boxes(self, row: int, sums: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """The vectors of a row by the column that comes first in the window, and its count."""
@@ -193,7 +212,7 @@ class WholeRows(Evaluator):
         width, modulus = self._width, self._width * self._unit
         figures = self._figures[[row]].T
         least, _ = self._between(np.full(len(large), row), sums[large])
-        starts = self._starts(figures, sums[large])
+        starts = self.starts(figures, sums[large])
         for column in range(width):
             # The first in the window is none of those that got more than their share.
             many = np.maximum(starts[column] // modulus - least[column] + 1, 0).astype(np.int64)
@@ -246,6 +265,43 @@ class WholeRows(Evaluator):
         if missing or min(counts) < 0:
             raise CellboundsError("no row holds a count found attainable; please report this")
         return counts
+
+
+class _Starts:
+    """J n P_j + j of each column, over J U: what takes a count of a column to its place F_j.
+
+    Sums of one J U and the other are told by comparing remainders: division is what costs.
+    """
+
+    __slots__ = ("_modulus", "_rows", "_sums", "floors", "rests")
+
+    def __init__(self, rows: WholeRows, figures: IntArray, sums: IntArray) -> None:
+        self._rows, self._sums, self._modulus = rows, sums, rows.modulus
+        starts = rows.starts(figures, sums)
+        self.floors = starts // self._modulus
+        self.rests = starts - self.floors * self._modulus
+
+    def of(self, figures: IntArray, sums: IntArray) -> _Starts:
+        """The same for other sums."""
+        return self if sums is self._sums else _Starts(self._rows, figures, sums)
+
+    def over(self, more: IntArray) -> IntArray:
+        """The floors of (start + more) / J U."""
+        whole = more // self._modulus
+        rest = more - whole * self._modulus
+        return np.asarray(self.floors + whole + (self.rests >= self._modulus - rest))
+
+    def passes(self, counted: BoolArray | None, many: int | IntArray, need: IntArray) -> IntArray:
+        """The least t at which the floors of (t + start) / J U of some columns add to `need`."""
+        floors, steps = self.floors, self._modulus - self.rests
+        if counted is not None:
+            floors = np.where(counted, floors, 0)
+            steps = np.where(counted, steps, 2 * self._modulus)
+        steps = np.sort(steps, axis=0)
+        short = need - floors.sum(axis=0) - 1
+        turns = short // many
+        at = (short - turns * many).astype(np.int64)[None, :]
+        return np.asarray(np.take_along_axis(steps, at, axis=0)[0] + self._modulus * turns)
 
 
 def make_evaluator(problem: RowProblem) -> Evaluator:
