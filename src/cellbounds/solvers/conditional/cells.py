@@ -158,19 +158,28 @@ class CellCounts:
 
     def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
         """The extreme counts of one row, taking in more and more sums from one end."""
-        taken, enough = 8 * _MORE, self._enough(row)
-        while taken < enough:
-            ends = sums.ends(taken, downwards=downwards)
-            best = self._best(row, ends, downwards)
+        taken, enough = 0, self._enough(row)
+        more, best = 4 * _MORE, None
+        while taken + more < enough:
+            ends = sums.ends(taken + more, downwards=downwards)
+            if len(ends) > taken:
+                found = self._best(row, ends[taken:], downwards)
+                better = np.maximum if downwards else np.minimum
+                best = found if best is None else better(best, found)
+            assert best is not None
             final = self._settled(np.array([row]), best[None, :], ends[-1:], downwards)
-            if len(ends) < taken or final[0]:
+            if len(ends) < taken + more or final[0]:
                 return best
-            taken *= 8
+            taken += more
+            more *= 2
         return self._best(row, sums.without_middle(enough), downwards)
 
     def _best(self, row: int, sums: list[int], downwards: bool) -> IntArray:
         """The extreme counts of one row over some sums."""
         self._check_effort(row, len(sums))
+        evaluator = self._solution.evaluator
+        if isinstance(evaluator, WholeRows) and evaluator.speaks(row):
+            return evaluator.best(row, sums, downwards)
         width = max(_FIRST, min(len(sums), 1 << 10))
         lines = [_padded(sums[k : k + width], width) for k in range(0, len(sums), width)]
         least, most, *_ = self._under(np.full(len(lines), row), lines)

@@ -16,7 +16,7 @@ Proofs: docs/theory/largest-remainder.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -160,38 +160,68 @@ class WholeRows(Evaluator):
     def _between(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """Smallest and largest counts of rows with more than a unit of people."""
         figures = self._figures[rows].T
-        some = np.asarray(figures > 0)
-        width, unit, positive = self._width, self._unit, np.asarray(some.sum(axis=0))
-        whole = bool(some.all())
-        # With the column at the start of the window, the others must be able to make the rest.
+        starts = _Starts(self, figures, sums) if self._is_short(sums) else None
+        return self._smallest(figures, sums, starts), self._largest(figures, sums, starts)
+
+    def best(self, row: int, sums: Sequence[int], downwards: bool) -> IntArray:
+        """The smallest counts of a row over some sums; the largest if `downwards`."""
+        best: IntArray | None = None
+        piece = max(1, _PIECE // self._width)
+        for start in range(0, len(sums), piece):
+            part = self.sums_array(sums[start : start + piece], max(sums))
+            small, large = part[part <= self._unit], part[part > self._unit]
+            counts = [self._only(np.full(len(small), row), self._narrow(small))[0]]
+            if len(large):
+                method = self._largest if downwards else self._smallest
+                counts.append(method(self._figures[[row]].T, large, None))
+            ends = np.concatenate(counts, axis=1)
+            ends = ends.max(axis=1) if downwards else ends.min(axis=1)
+            if best is not None:
+                ends = np.maximum(best, ends) if downwards else np.minimum(best, ends)
+            best = ends
+        assert best is not None
+        return best
+
+    def _smallest(self, figures: IntArray, sums: IntArray, starts: _Starts | None) -> IntArray:
+        """With the column at the start of the window, the others must be able to make the rest."""
+        width, unit = self._width, self._unit
         few, times = self._reduced(sums, width * unit)
-        starts = _Starts(self, figures, few)
+        starts = starts or _Starts(self, figures, few)
         top = starts.passes(None, width, few + (few - 1) // unit)
-        smallest = starts.over(top - width * few) + 1 + times * (width * (figures - 1) + 1)
-        # With the column at the end of the window, the others must not need more than the rest.
+        least = starts.over(top - width * few) + 1 + times * (width * (figures - 1) + 1)
+        return least if (figures > 0).all() else np.where(figures > 0, least, 0)
+
+    def _largest(self, figures: IntArray, sums: IntArray, known: _Starts | None) -> IntArray:
+        """With the column at the end of the window, the others must not need more than the rest."""
+        width, unit, some = self._width, self._unit, np.asarray(figures > 0)
+        positive = np.asarray(some.sum(axis=0))
         few, times = self._reduced(sums, positive * unit)
-        starts = starts.of(figures, few)
+        starts = known or _Starts(self, figures, few)
         need = few - (few - 1) // unit - positive + 1
-        begin = starts.passes(None if whole else some, positive, need)
+        begin = starts.passes(None if some.all() else some, positive, need)
         largest = starts.over(begin + width * few - 1) + times * (positive * (figures + 1) - 1)
-        if whole:
-            return smallest, largest
-        # Columns printed as 0, of which each count leaves the others less.
+        if some.all():
+            return np.asarray(largest)
+        # Of a column printed as 0 each count leaves the others less.
         few, times = self._reduced(sums, (positive + 1) * unit)
-        starts = starts.of(figures, few)
+        starts = starts if self._is_short(sums) else _Starts(self, figures, few)
         needed = np.where(some, starts.over(-width * few) + 1, 0).sum(axis=0)
         # From one column to the next the window begins one earlier, which one end may notice.
         falls = some & (starts.rests == (width * few + self._columns) % (width * unit))
         needed = needed - (np.cumsum(falls, axis=0) - falls)
         most = (few - needed) // (positive + 1) + times * positive
-        return np.where(some, smallest, 0), np.where(some, largest, most)
+        return np.where(some, largest, most)
+
+    def _is_short(self, sums: IntArray) -> bool:
+        """Whether no product with these sums leaves int64."""
+        return sums.dtype != object and int(sums.max(initial=0)) * self._lift * 4 < SAFE
 
     def _narrow(self, sums: IntArray) -> IntArray:
         return sums if self._figures.dtype == object else sums.astype(np.int64)
 
     def _reduced(self, sums: IntArray, period: int | IntArray) -> tuple[IntArray, IntArray]:
         """Sums less some periods, still one unit at least, and how many: numbers stay small."""
-        if sums.dtype != object and int(sums.max(initial=0)) * self._lift * 4 < SAFE:
+        if self._is_short(sums):
             return sums, np.zeros(1, dtype=np.int64)
         times = (sums - self._unit) // period
         return self._narrow(sums - times * period), times
@@ -273,17 +303,13 @@ class _Starts:
     Sums of one J U and the other are told by comparing remainders: division is what costs.
     """
 
-    __slots__ = ("_modulus", "_rows", "_sums", "floors", "rests")
+    __slots__ = ("_modulus", "floors", "rests")
 
     def __init__(self, rows: WholeRows, figures: IntArray, sums: IntArray) -> None:
-        self._rows, self._sums, self._modulus = rows, sums, rows.modulus
+        self._modulus = rows.modulus
         starts = rows.starts(figures, sums)
         self.floors = starts // self._modulus
         self.rests = starts - self.floors * self._modulus
-
-    def of(self, figures: IntArray, sums: IntArray) -> _Starts:
-        """The same for other sums."""
-        return self if sums is self._sums else _Starts(self._rows, figures, sums)
 
     def over(self, more: IntArray) -> IntArray:
         """The floors of (start + more) / J U."""
