@@ -11,6 +11,7 @@ linear convex functions, which end after finitely many exact steps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -178,8 +179,8 @@ class RowShapes:
         Multiples of the step larger than (where the row can begin) + reach are admissible.
     reach_of_all
         The same if every free cell is to hold somebody.
-    whole_rows, unit
-        Rows that add to one by the rule that rounded them, and how many units make one.
+    figures, unit
+        Those of the problem: rows that add to one by the rule that rounded them.
     """
 
     scale: IntArray
@@ -193,7 +194,7 @@ class RowShapes:
     step: IntArray
     reach: IntArray
     reach_of_all: IntArray
-    whole_rows: BoolArray | None = None
+    figures: IntArray | None = None
     unit: int = 0
 
     def touch(self, row: int, stride: int) -> int:
@@ -205,16 +206,27 @@ class RowShapes:
         free = ~self.exact[row]
         if not free.any():
             return 0
+        if self.figures is not None and self.figures[row, 0] >= 0:
+            return self._touch_of_whole_row(self.figures[row].tolist(), stride)
         scale, reach = int(self.scale[row]), int(self.reach_of_all[row])
         lows, highs = (ends[row, free].tolist() for ends in self.tight[:2])
-        if self.whole_rows is not None and self.whole_rows[row]:
-            # Counts come within 2 + 1/unit of the ends of their shares (Theorem 4 there).
-            reach, scale = self.unit, -(-2 * scale * (self.unit + 1) // self.unit)
         overlaps = [
             -(-(scale + low * stride) // (high - low))
             for low, high in zip(lows, highs, strict=True)
         ]
         return reach + 1 + int(max(overlaps))
+
+    def _touch_of_whole_row(self, figures: list[int], stride: int) -> int:
+        """Counts come within 2 + 1/unit of their shares (docs/theory/largest-remainder.md)."""
+        unit, width = self.unit, len(figures)
+        positive = sum(figure > 0 for figure in figures)
+        most = Fraction(0)
+        for figure in set(figures):
+            low = figure - 1 + Fraction(1, width) if figure else Fraction(0)
+            beside = positive + (figure == 0)
+            high = figure + 1 - Fraction(1, beside)
+            most = max(most, (low * stride + 2 * unit + 2) / (high - low))
+        return unit + 1 + math.ceil(most)
 
     @cached_property
     def tight(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
@@ -280,11 +292,9 @@ def row_shapes(problem: RowProblem) -> RowShapes:
         lone_holder = no_high.any(axis=1) & ~raised.any(axis=1)
         reach = np.where(lone_holder, 0, np.minimum(reach, fewer))
     reach = np.where(free.any(axis=1), reach, 0)
-    whole_rows = None
     if problem.figures is not None:
         # Every sum from one unit on is possible (docs/theory/largest-remainder.md).
-        whole_rows = np.asarray(problem.figures[:, 0] >= 0, dtype=bool)
-        reach, of_all = (np.where(whole_rows, problem.unit - 1, ends) for ends in (reach, of_all))
+        reach = np.where(problem.figures[:, 0] >= 0, problem.unit - 1, reach)
     return RowShapes(
         scale,
         impossible,
@@ -297,7 +307,7 @@ def row_shapes(problem: RowProblem) -> RowShapes:
         step,
         reach,
         of_all,
-        whole_rows,
+        problem.figures,
         problem.unit,
     )
 
