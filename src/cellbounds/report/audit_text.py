@@ -10,6 +10,7 @@ from cellbounds.data.spreadsheets import csv_text
 from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk, audit_content, audit_summary
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.disclosure.policies.verdict import CHANGES
+from cellbounds.report.assumed_rules import assumed_rules
 from cellbounds.report.formats import json_text
 from cellbounds.results import Attainable
 from cellbounds.results.answers import RESERVED, cell_value, shown
@@ -176,6 +177,8 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
     asked = f"  published: {told or 'nothing'}"
     about = f"  asked about: {' x '.join(answer.over)}"
     lines = [known, asked, about]
+    if verdict is None and (assumed := assumed_rules(answer)) is not None:
+        lines.append(f"  assumed: {assumed}")
     if verdict is not None:
         broken, undecided = len(verdict.broken), len(verdict.open)
         reason = f"{counted(broken, 'finding')} {'breaks' if broken == 1 else 'break'} a rule"

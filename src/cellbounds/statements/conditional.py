@@ -309,7 +309,7 @@ class Conditional(Tabulated):
         if (ends.zero & hidden.any(axis=1)).any():
             raise InvalidInput("a row that holds nobody has no single figure to withhold")
         if ends.remainders is not None:
-            rows = hidden.any(axis=1)
+            rows = np.asarray(hidden.any(axis=1))
             hidden = np.broadcast_to(rows[:, None], hidden.shape)
             ends = replace(ends, remainders=ends.remainders.without(rows))
         weaker = copy.copy(self)
@@ -339,6 +339,23 @@ class Conditional(Tabulated):
             strict=self.strict,
             rule=INTERVAL if self.interval else RULE,
             missing="suppressed",
+        )
+
+    def as_intervals(self) -> Self | None:
+        """The same figures read as intervals."""
+        tolerated = self.eps is not None and self.rounding is not None
+        if self.interval or not (self._rule_matters or tolerated):
+            return None
+        return type(self)(
+            self.responses,
+            self.given,
+            rates=self._figures,
+            digits=self.digits,
+            rounding=None if tolerated else self.rounding,
+            eps=self._laid_eps() if tolerated else None,
+            strict=self.strict,
+            rule=INTERVAL,
+            missing=self.missing,
         )
 
     def lines(self) -> Iterator[tuple[int | slice, ...]]:

@@ -358,6 +358,15 @@ class Margin(BoundedCounts, Tabulated):
         """The same as withheld: a suppressed entry is published as such."""
         return self.withheld(hidden) if hidden.any() else self
 
+    def as_intervals(self) -> Self | None:
+        """The same counts, halves belonging to both their neighbours."""
+        if self.rounding != LAST_DIGIT or self.interval:
+            return None
+        read = type(self)
+        return read(
+            self.variables, self.entries, base=self.base, rounding=self.rounding, rule=INTERVAL
+        )
+
     def lines(self) -> Iterator[tuple[int | slice, ...]]:
         """Every line of entries along an axis."""
         shape = self.entries.shape

@@ -189,7 +189,7 @@ class WholeRows(Evaluator):
         starts = starts or _Starts(self, figures, few)
         top = starts.passes(None, width, few + (few - 1) // unit)
         least = starts.over(top - width * few) + 1 + times * (width * (figures - 1) + 1)
-        return least if (figures > 0).all() else np.where(figures > 0, least, 0)
+        return np.asarray(least if (figures > 0).all() else np.where(figures > 0, least, 0))
 
     def _largest(self, figures: IntArray, sums: IntArray, known: _Starts | None) -> IntArray:
         """With the column at the end of the window, the others must not need more than the rest."""
@@ -265,9 +265,8 @@ class WholeRows(Evaluator):
         figures = [int(figure) for figure in self._figures[row]]
         width, unit = self._width, self._unit
         if column is None or value is None or total <= unit:
-            sums = np.array([total], dtype=object)
-            counts, _ = self._only(np.array([row]), sums)
-            return [int(count) for count in counts[:, 0]]
+            nearest, _ = self._only(np.array([row]), np.array([total], dtype=object))
+            return [int(count) for count in nearest[:, 0]]
         starts = [width * total * figure + j for j, figure in enumerate(figures)]
         modulus = width * unit
 
