@@ -210,7 +210,7 @@ class WholeRows(Evaluator):
         falls = some & (starts.rests == (width * few + self._columns) % (width * unit))
         needed = needed - (np.cumsum(falls, axis=0) - falls)
         most = (few - needed) // (positive + 1) + times * positive
-        return np.where(some, largest, most)
+        return np.asarray(np.where(some, largest, most))
 
     def _is_short(self, sums: IntArray) -> bool:
         """Whether no product with these sums leaves int64."""
