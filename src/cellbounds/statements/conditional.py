@@ -27,17 +27,17 @@ from cellbounds.statements.numbers import (
     exact_number,
     read_figures,
 )
-from cellbounds.statements.rate_readings import RateReading
+from cellbounds.statements.rate_readings import RateReading, plain_rule
 from cellbounds.statements.rounding import (
     INTERVAL,
     LAST_DIGIT,
-    ROUNDINGS,
     RULE,
     RULES_IN_WORDS,
     WHOLE_ROWS,
     ends_of,
     is_interval,
     round_rows,
+    stands_for,
 )
 from cellbounds.statements.statement import Tabulated, objects, variable_names
 from cellbounds.text import counted
@@ -155,7 +155,7 @@ class Conditional(Tabulated):
         else:
             self._read(rates)
         self.shape = self._figures.shape
-        self.missing = self._check_missing(missing)
+        self.missing = self._figures.checked_missing(missing, self.notation)
         self.interval = is_interval(rule)
         self.digits, self.rounding = self._check_rule(digits, rounding, eps, strict)
         self.eps = None if eps is None else self._read_eps(eps)
@@ -244,7 +244,8 @@ class Conditional(Tabulated):
         meaning = f"rates of {', '.join(self.responses)}{among}; "
         if self.rounding is not None and self.digits is not None:
             decimals = counted(self.digits, "decimal")
-            meaning += f"{decimals}, {RULES_IN_WORDS[self.rounding]}: {self._stands_for()}"
+            stands = stands_for(self.rounding, Fraction(1, 10**self.digits), self.interval)
+            meaning += f"{decimals}, {RULES_IN_WORDS[self.rounding]}: {stands}"
             if self.eps is not None:
                 meaning += f"; every rate {self.rule.rsplit(', ', 1)[1]}"
         else:
@@ -255,20 +256,6 @@ class Conditional(Tabulated):
             size = self._figures.missing.size
             meaning += f"; {hidden} of {size} figures are not shown ({why})"
         return meaning + summed_over(self.variables, domain)
-
-    def _stands_for(self) -> str:
-        """What a rounded figure says, in words."""
-        assert self.rounding is not None
-        unit = Fraction(1, 10 ** (self.digits or 0))
-        words = ROUNDINGS[self.rounding].words(unit, "rate")
-        if self.interval or not self._rule_matters:
-            return words
-        if self.rounding == LAST_DIGIT:
-            return f"{words} if its last digit is even, without the ends if it is odd"
-        return (
-            "the errors of a row lie within one unit of each other, as the largest remainders went "
-            "up, earlier columns first"
-        )
 
     def figure_at(self, place: int) -> str:
         """One published figure as text, by its flat index."""
@@ -494,7 +481,7 @@ class Conditional(Tabulated):
             values["given"],
             rates=objects([rate for row in values["rates"] for rate in row], shape),
             eps=objects(eps, shape) if isinstance(eps, list) else eps,
-            rule=_plain_rule(values),
+            rule=plain_rule(values),
             **{key: values[key] for key in ("digits", "rounding", "strict", "missing")},
         )
 
@@ -533,26 +520,6 @@ class Conditional(Tabulated):
 
     def __repr__(self) -> str:
         return f"Conditional([{names_text(self.responses)}|{names_text(self.given)}], {self.rule})"
-
-    def _check_missing(self, missing: str | None) -> str | None:
-        if missing not in (None, "zero", "suppressed"):
-            raise InvalidInput(f"missing={missing!r}; choose 'zero' or 'suppressed'")
-        absent = self._figures.missing
-        if not absent.any():
-            return None
-        if missing is None:
-            count = int(absent.sum())
-            raise InvalidInput(
-                f"{self.notation}: {count} {'rate is' if count == 1 else 'rates are'} missing; say "
-                'why with missing="zero" (rows that hold nobody) or missing="suppressed"'
-            )
-        partly = np.flatnonzero(absent.any(axis=1) & ~absent.all(axis=1))
-        if missing == "zero" and len(partly):
-            raise InvalidInput(
-                f"{self.notation}: row {int(partly[0]) + 1} has some rates and lacks others, so it "
-                'is not a row of zeros; complete it or give missing="suppressed"'
-            )
-        return missing
 
     def _check_rule(
         self, digits: int | None, rounding: str | None, eps: object, strict: bool
@@ -618,12 +585,3 @@ class Conditional(Tabulated):
         if min(flat) < 0:
             raise InvalidInput(f"{self.notation}: eps {min(flat)} is negative; give 0 or more")
         return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
-
-
-def _plain_rule(values: dict[str, Any]) -> str:
-    """How plain values are to be read: without a rule, as they were before there was one.
-
-    A tolerance beside a rounding rule came with the rules.
-    """
-    both = values["eps"] is not None and values["rounding"] is not None
-    return str(values.get("rule", RULE if both else INTERVAL))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
 from cellbounds.statements.intervals import RateIntervals
 from cellbounds.statements.largest_remainder import LargestRemainder
 from cellbounds.statements.numbers import Figures
-from cellbounds.statements.rounding import INTERVAL, LAST_DIGIT, ROUNDINGS, WHOLE_ROWS
+from cellbounds.statements.rounding import INTERVAL, LAST_DIGIT, ROUNDINGS, RULE, WHOLE_ROWS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,3 +136,12 @@ class RateReading:
         scales = whole_array([scale] * len(shown), shown.shape)
         closed = np.zeros(low.shape, dtype=bool)
         return RateIntervals(low, high, scales, closed, closed, self.nobody, remainders)
+
+
+def plain_rule(values: dict[str, Any]) -> str:
+    """How plain values are to be read: without a rule, as they were before there was one.
+
+    A tolerance beside a rounding rule came with the rules.
+    """
+    both = values["eps"] is not None and values["rounding"] is not None
+    return str(values.get("rule", RULE if both else INTERVAL))

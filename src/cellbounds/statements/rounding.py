@@ -124,6 +124,19 @@ def ends_of(rounding: str) -> Ends:
         raise InvalidInput(f"rounding {rounding!r}; choose one of {', '.join(ROUNDINGS)}") from None
 
 
+def stands_for(rounding: str, unit: Fraction, interval: bool) -> str:
+    """What a rate rounded to multiples of a unit says, in words."""
+    words = ROUNDINGS[rounding].words(unit, "rate")
+    if interval or rounding not in (LAST_DIGIT, WHOLE_ROWS):
+        return words
+    if rounding == LAST_DIGIT:
+        return f"{words} if its last digit is even, without the ends if it is odd"
+    return (
+        "the errors of a row lie within one unit of each other, as the largest remainders went up, "
+        "earlier columns first"
+    )
+
+
 def round_rows(counts: IntArray, digits: int, rounding: str) -> IntArray:
     """Rates of each row of counts, in units of the last decimal; zeros where nobody is.
 
