@@ -461,7 +461,7 @@ def test_the_largest_counts():
 def test_analgesic_rounded(case):
     rates, rule = case["rates"], {"eps": case["eps"], "strict": case["strict"]}
     table = cb.datasets.read("analgesic")
-    three_way = cb.publish(table, "[response|treatment]@1", **rule)
+    three_way = cb.publish(table, "[response|treatment]@1", rule="interval", **rule)
     assert three_way.statements[0].rates.tolist() == fractions(rates)
     own = ["treatment", "response"]
     for release, over, given in (

@@ -342,11 +342,7 @@ publishing_options = combined(
     option(f"--rounding {RATE_ROUNDINGS}", "How rates with @ are rounded; nearest unless given."),
     option("--eps EPS", "Tolerance announced with the rates, such as 0.01."),
     strict_option,
-    option(
-        "--rule rounding|interval",
-        "What a figure stands for: the counts that round to it (rounding, unless given), or all in "
-        "an interval around it.",
-    ),
+    option("--rule rounding|interval", "Figures mean what rounds to them (default), or intervals."),
     no_total_option,
     option(
         "--count-rounding nearest|half-even|down|up|random",
@@ -379,7 +375,7 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
         eps=given.eps,
         strict=given.strict,
         rng=given.seed,
-        **({} if given.rule is None else {"rule": given.rule}),
+        **({"rule": given.rule} if given.rule else {}),
         allow_outside=given.allow_outside,
     )
 
