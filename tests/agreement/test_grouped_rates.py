@@ -71,7 +71,7 @@ def conditional_of(release: cb.Release) -> cb.Conditional:
 
 
 def by_pairs(release: cb.Release) -> bool:
-    """Whether rows add to one by their rule beside knowledge of cells, so that pairs are compiled."""
+    """Whether rows add to one by their rule beside knowledge of cells: pairs are compiled."""
     return gather(release).conditional is None
 
 
