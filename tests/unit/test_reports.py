@@ -565,8 +565,8 @@ def test_statements_in_words():
     assert words["[a,b]<5"] == "counts of a, b; 4 of 6 as ranges"
     assert words["[b]~5"].startswith("counts of b; rounded to multiples of 5, half-even: a figure")
     assert words["[b]~5"].endswith(
-        "p - 2.5 <= count <= p + 2.5 if p is an even multiple of 5, without the ends if odd; summed "
-        "over a"
+        "p - 2.5 <= count <= p + 2.5 if p is an even multiple of 5, without the ends if odd; "
+        "summed over a"
     )
     assert words["[c]"] == "counts of c; exact; summed over b"
     assert said["derived"] == [
