@@ -19,7 +19,7 @@ import numpy as np
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.attacker import Attacker, Pool
+from cellbounds.disclosure.policies.attacker import Attacker, Pool, answer_is_brief
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
 from cellbounds.disclosure.policies.rule import CellRule, Rule, certainly_held, some_within
 from cellbounds.disclosure.policies.scenarios import (
@@ -259,7 +259,8 @@ def _look(
     """
     policy = case.policy
     # Under a budget the bounds come first: they may show that there are too few values.
-    sets_first = effort.deadline is None and (policy.many_values or answer is not None)
+    whole = answer is not None and not answer_is_brief(case, answer)
+    sets_first = effort.deadline is None and (policy.many_values or whole)
     first = first_share(policy, effort)
     outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer, pool=pool)
     findings: list[Finding] = []
