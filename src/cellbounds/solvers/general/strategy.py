@@ -149,14 +149,18 @@ def by_moving(search: Search, place: int, effort: Budget) -> None:
 IN_VAIN = 8
 """Sums in a row that may stay as they are before the others are left to other steps."""
 
+MOST_MOVED = 200
+"""Sums that are looked at one by one although the whole is decided."""
+
 
 def _move_each(search: Search, effort: Budget) -> None:
     """Look for tables in which sums have other values, as long as that is not in vain."""
-    in_vain = 0
+    in_vain = tried = 0
     for place in np.flatnonzero(search.unmoved()).tolist():
-        if effort.spent or in_vain >= IN_VAIN:
+        if effort.spent or in_vain >= IN_VAIN or (search.decided and tried >= MOST_MOVED):
             return
         if search.unmoved()[place]:
+            tried += 1
             by_moving(search, place, effort)
             in_vain = in_vain + 1 if search.unmoved()[place] else 0
 
