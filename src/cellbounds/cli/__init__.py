@@ -112,8 +112,11 @@ _SUMMARIES = {
     "audits": {
         "audit": "Show what publishing RELEASE would reveal about TABLE, and whether a policy "
         "allows it.",
-        "attack": "Show what anybody can work out from the release file RELEASE (.toml), without "
-        "the table.",
+        "attack": "Show what anybody can work out from RELEASE, without the table.",
+    },
+    "published": {
+        "show": "Show what is understood of the published tables in FILE, before anything is "
+        "concluded.",
     },
     "searches": {
         "explore": "Judge every design of published rates of TABLE, and find the best safe one.",
@@ -132,7 +135,7 @@ _SUMMARIES = {
     "checks": {
         "verify": "Check the certificate FILE (.json) with code that shares nothing with the "
         "methods.",
-        "reproduce": "Put every table of documents 000 to 004 beside our figures.",
+        "reproduce": "Put every table and figure of the papers beside ours.",
     },
 }
 """The modules, their commands and the first sentence of each one's help (a test compares them)."""
