@@ -149,6 +149,10 @@ def loose_margins(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
         seed = np.random.default_rng(draw(st.integers(0, 3))) if rule == "random" else None
         entries = round_counts(margin, base, rule, seed).astype(object)
         options = {"base": base, "rounding": rule}
+        if draw(st.booleans()):
+            below = draw(st.integers(2, 8))
+            options["below"] = below
+            entries[margin < below] = f"<{below}"
     for place, value in enumerate(margin.flat):
         value = int(value)
         kind = draw(st.sampled_from(["shown", "shown", "hidden", "below", "above", "between"]))
