@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.formats.delimited_lines import read_text
-from cellbounds.data.formats.ptables import is_ptable, parse_ptable
+from cellbounds.data.other_tools.lines import read_text
+from cellbounds.data.other_tools.perturbation_tables import is_ptable, parse_ptable
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import read_toml
 from cellbounds.statements.numbers import exact_number, whole_number

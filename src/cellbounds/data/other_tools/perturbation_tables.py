@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
-from cellbounds.data.formats.delimited_lines import delimited_lines, read_text
+from cellbounds.data.other_tools.lines import delimited_lines, read_text
 from cellbounds.errors import InvalidInput
 
 LARGEST = 10_000
