@@ -187,9 +187,9 @@ def table_of(
         )
         if tree.total is not None and guessed and name not in confirmed:
             raise InvalidInput(
-                f"{where}: {tree.total!r} may be the total of {name!r}, but there is no line on which "
-                "all its parts are shown; say that it is (--totals "
-                f"{name}={tree.total}), or give the hierarchy (--hierarchy {name}=FILE)"
+                f"{where}: {tree.total!r} may be the total of {name!r}, but no line shows all its "
+                f"parts; say that it is (--totals {name}={tree.total}), or give the hierarchy "
+                f"(--hierarchy {name}=FILE)"
             )
     return table
 

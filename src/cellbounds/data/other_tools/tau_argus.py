@@ -44,6 +44,9 @@ _INTERMEDIATE = frozenset("SUPME?")
 _SBS = frozenset("VABCFD-")
 _NO_NUMBER = HIDDEN_MARKS | ZERO_MARKS
 
+_STEPS = 5
+"""By how many multiples of its base controlled rounding moves a count at most, to be seen as it."""
+
 _QUOTED = re.compile(r'\s*"(?:[^"]|"")*"\s*')
 
 
@@ -221,12 +224,14 @@ def _declared(where: str, metadata: Metadata, reading: Reading) -> Layout:
         raise InvalidInput(
             f"{where}: {chosen!r} is a magnitude, not a count of people or units; {remedy}"
         )
+    shadowed = roles[len(codes) : len(codes) + 3] == ["value", "frequency", "shadow"]
     words = f"a tau-ARGUS table by {metadata.where.name}, counts in {chosen!r}"
     words += "".join(f"; {name!r} is a magnitude and is not read" for name in values if counts)
     return Layout(
         codes,
         names.index(chosen),
         roles.index("status") if "status" in roles else -1,
+        len(codes) + 2 if shadowed else -1,
         words=words,
         magnitude=f"{chosen!r} is a magnitude: {remedy}",
         complete=True,
@@ -384,9 +389,11 @@ def _is_rounded(body: list[list[str]], layout: Layout) -> bool:
         return False
     size = len(layout.names)
     counts = [tuple(whole_count(line[size + k]) for k in range(3)) for line in body]
-    return all(f is not None and f == s and v is not None for v, f, s in counts) and any(
-        value != count for value, count, _ in counts
-    )
+    if not all(f is not None and f == s and v is not None for v, f, s in counts):
+        return False
+    base = gcd(*(value or 0 for value, _, _ in counts))
+    steps = [abs((value or 0) - (count or 0)) for value, count, _ in counts]
+    return base > 1 and 0 < max(steps) <= _STEPS * base
 
 
 def _matrix(where: str, lines: list[list[str]], reading: Reading) -> PublishedTable:
