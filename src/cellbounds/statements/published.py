@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from cellbounds.data.crosstabs import Layout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
+from cellbounds.data.marks import legend_of
 from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, PublishedTable
+from cellbounds.data.understanding import Meaning, published_tables
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
@@ -189,3 +193,124 @@ def _joined(totals: Sequence[Total]) -> list[Total]:
             "same people"
         )
     return [Total(lower=lower, upper=upper)]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Published:
+    """Published tables, and the release that they are together.
+
+    Attributes
+    ----------
+    tables
+        Each table as it was understood: print this to see it.
+    release
+        What they say together, for :func:`cellbounds.attainable` and all other questions.
+    """
+
+    tables: tuple[PublishedTable, ...]
+    release: Release
+
+    def questions(self) -> list[tuple[PublishedTable, Question]]:
+        """The cells that show no number, table by table and margin by margin."""
+        return [
+            (table, question) for table in self.tables for question in questions(table, self.tables)
+        ]
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.understood() for table in self.tables)
+
+    def __repr__(self) -> str:
+        return f"<published: {'; '.join(map(repr, self.tables))}>"
+
+
+def read_published(
+    *sources: Any,
+    marks: str | Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    totals: Mapping[str, Label] | bool | None = None,
+    base: int | None = None,
+    rounding: str | None = None,
+    count: str | None = None,
+    variables: Sequence[str] | None = None,
+    header: int | None = None,
+    index: int | None = None,
+    absent: str = "unknown",
+    sums: str | None = None,
+    thousands: str | None = None,
+    sheet: str | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+) -> Published:
+    """Read tables as they are published: crosstabs or tidy, with totals and marks.
+
+    Parameters
+    ----------
+    *sources
+        CSV, Excel, OpenDocument, HTML or Parquet files, or frames: pandas (also ``crosstab``,
+        ``pivot_table`` and series with several index levels), polars, Arrow, great_tables. All
+        tables that they hold are about the same people; variables of the same name are the same.
+    marks
+        What marks mean, beside numbers and ranges (``<5``, ``1-4``): ``"c=hidden, :=<5"``, or a
+        mapping. Unless said, ``x c (s) *`` are hidden counts, ``: .. NA`` and empty cells are
+        unknown, perhaps 0, and ``-`` is zero.
+    hierarchies
+        Codes of a variable that are totals of others, by variable: a
+        :class:`~cellbounds.data.hierarchy.Hierarchy`, a file (``.hrc``, or CSV: child and parent,
+        or nested columns), ``"prefix"``, or a nested mapping.
+    totals
+        The label of the total by variable. Unless given, a level is a total if its name says so
+        and the arithmetic confirms it; False: no level is.
+    base, rounding
+        What numbers are rounded to, and how, as for :class:`Margin`.
+    count, variables
+        Of a tidy table, the column of counts and those of labels; of a crosstab, `variables` names
+        its variables, those of the index columns first.
+    header, index
+        How many rows hold the labels of columns, and how many columns those of rows.
+    absent
+        What cells hold that the table does not list: ``"unknown"`` or ``"zero"``.
+    sums
+        Whether totals add up ``"all"`` cells or the ``"shown"`` ones only; found out unless given.
+    thousands
+        What separates thousands, if it is a point: ``"."``.
+    sheet, encoding, delimiter
+        How to read files; the delimiter is found out unless given.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> import pandas
+    >>> sheet = pandas.DataFrame(
+    ...     {"f": ["x", "7", "9"], "m": ["x", "8", "12"], "Total": ["6", "15", "21"]},
+    ...     index=pandas.Index(["North", "South", "Total"], name="region"),
+    ... )
+    >>> published = cb.read_published(sheet, variables=["region", "sex"])
+    >>> cb.attainable(published.release)["North", "f"]
+    ValueSet(2)
+    """
+    if not sources:
+        raise InvalidInput("no table; give a file or a frame")
+    for name, value, allowed in (
+        ("absent", absent, ("unknown", "zero")),
+        ("sums", sums, (None, "all", "shown")),
+    ):
+        if value not in allowed:
+            raise InvalidInput(f"{name}={value!r}; give {' or '.join(map(repr, allowed))}")
+    if totals is True:
+        raise InvalidInput("totals=True; name the total of each variable, as in {'sex': 'Total'}")
+    for name, number in (("header", header), ("index", index)):
+        if number is not None and (isinstance(number, bool) or number < 1):
+            raise InvalidInput(f"{name}={number!r}; give a whole number, 1 or more")
+    if base is None and rounding is not None:
+        raise InvalidInput(f"rounding={rounding!r} without a base; give base= too")
+    if base is not None:
+        Margin(["N"], [0], base=base, rounding=rounding)  # which says what is wrong with them
+    meaning = Meaning(
+        legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
+    )
+    layout = Layout(header, index, count, None if variables is None else tuple(variables))
+    how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
+    tables = [
+        table for source in sources for table in published_tables(source, meaning, layout, **how)
+    ]
+    return Published(tuple(tables), release_of(tables))
