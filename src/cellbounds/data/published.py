@@ -46,7 +46,7 @@ class PublishedTable:
     truths
         True counts of hidden cells that the file stores. They are not published: what is worked
         out from this table never uses them.
-    base, rounding, noise
+    base, rounding, below, noise
         How numbers differ from counts, as for :class:`~cellbounds.Margin`.
     title, notes
         What stands above the table, and what was understood of it, for people.
@@ -72,6 +72,7 @@ class PublishedTable:
     truths: Mapping[Cell, int] = field(default_factory=dict)
     base: int | None = None
     rounding: str | None = None
+    below: int | None = None
     noise: object = None
     title: str = ""
     notes: tuple[str, ...] = ()
@@ -143,6 +144,8 @@ class PublishedTable:
         lines.append(f"  cells: {self._cells()}")
         if self.base is not None:
             lines.append(f"  numbers are multiples of {self.base}, {self.rounding or 'nearest'}")
+        if self.below is not None:
+            lines.append(f"  counts below {self.below} were hidden before the others were rounded")
         if self.truths:
             lines.append(
                 f"  the file holds the true counts of {len(self.truths):,} hidden cells; they are "

@@ -67,6 +67,12 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
                 raise InvalidInput(
                     f"the level {level!r} of {name!r} has the name of another variable; rename one"
                 )
+    noisy = [table for table in tables if table.noise is not None and _has_total(table)]
+    if noisy:
+        # How likely a noisy N is belongs to a margin: that of everybody, as one level.
+        first, tree = next(iter(trees.items()))
+        whole = f"{first}.all"
+        groupings[whole] = Grouping(first, {tree.total or "Total": tree.leaves})
     domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
@@ -74,6 +80,8 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
         for over, cells in _margins(table, trees).items():
             if over:
                 statements.append(_margin(table, domain, over, cells))
+            elif table in noisy:
+                statements.append(Margin([whole], list(cells.values()), noise=table.noise))
             else:
                 totals += [_total(table, entry) for entry in cells.values() if entry is not None]
     return Release(domain, [*statements, *_joined(totals)])
@@ -170,12 +178,27 @@ def _margin(
     entries = np.full(margin.shape, UNKNOWN, dtype=object)
     for cell, entry in cells.items():
         entries[margin.index(cell)] = 0 if entry == ZERO and table.base is None else entry
-    return Margin(over, entries, base=table.base, rounding=table.rounding, noise=table.noise)
+    return Margin(over, entries, **_rule(table))
+
+
+def _rule(table: PublishedTable) -> dict[str, Any]:
+    """How numbers differ from counts."""
+    return {
+        "base": table.base,
+        "rounding": table.rounding,
+        "below": table.below,
+        "noise": table.noise,
+    }
+
+
+def _has_total(table: PublishedTable) -> bool:
+    """Whether it shows the number of all."""
+    return tuple(tree.total for tree in table.hierarchies.values()) in table.entries
 
 
 def _total(table: PublishedTable, entry: Entry) -> Total:
     """What an entry says of N, by the rules of margins."""
-    alone = Margin(["N"], [entry], base=table.base, rounding=table.rounding, noise=table.noise)
+    alone = Margin(["N"], [entry], **_rule(table))
     upper = int(alone.upper[0])
     return Total(lower=int(alone.lower[0]), upper=None if upper < 0 else upper)
 

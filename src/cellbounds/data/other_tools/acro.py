@@ -18,6 +18,7 @@ from cellbounds.data.other_tools.building import Reading, check_additive, whole_
 from cellbounds.data.other_tools.lines import delimited_lines, read_text
 from cellbounds.data.other_tools.metadata import beside
 from cellbounds.data.published import Cell, Entry, PublishedTable
+from cellbounds.data.understanding import hierarchy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import parse_json, read_bytes
 
@@ -255,7 +256,8 @@ def _placed(
         if not below:
             raise InvalidInput(f"{where}: the variable {name!r} has no level but its total")
         given = reading.hierarchies.get(name)
-        trees[name] = Hierarchy(below, total=total) if given is None else given.with_total(total)
+        tree = Hierarchy(below) if given is None else hierarchy_of(given, below)
+        trees[name] = tree.with_total(total)
     hidden = [cell for cell, entry in kept.items() if not isinstance(entry, int)]
     rounding = None if rules.base is None else ("nearest" if rules.base % 2 else "half-even")
     table = PublishedTable(

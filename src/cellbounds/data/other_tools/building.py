@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.published import HIDDEN, ZERO, Cell, Entry, PublishedTable
+from cellbounds.data.totals import names_a_total
+from cellbounds.data.understanding import hierarchy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
-
-TOTAL_NAMES = frozenset({"", "total", "totals", "all", "sum", "insgesamt", "ensemble", "totaal"})
-"""How the total of a variable is called, in small letters."""
 
 HIDDEN_MARKS = frozenset({"x", "c", "(c)", "(s)", "*"})
 ZERO_MARKS = frozenset({"-", ""})
@@ -65,13 +65,14 @@ class Reading:
     metadata
         The ``.rda`` file of a tau-ARGUS table; one of the same name beside it is found.
     hierarchies, totals
-        The tree of codes, and the code of the total, of some variables.
+        The tree of codes (as such, a file, ``"prefix"`` or a nested mapping), and the code of the
+        total, of some variables.
     count
         The column with the counts.
     """
 
     metadata: str | Path | None = None
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
     totals: Mapping[str, str] = field(default_factory=dict)
     count: str | None = None
 
@@ -237,7 +238,7 @@ def _placed(
     variables: Sequence[str],
     lines: Sequence[Line],
     reading: Reading,
-    trees: Mapping[str, Hierarchy],
+    trees: Mapping[str, Any],
     totals: Mapping[str, str],
 ) -> dict[str, Hierarchy]:
     """The tree of each variable, with its total and the codes that the table has."""
@@ -250,7 +251,7 @@ def _placed(
     placed = {}
     for place, name in enumerate(variables):
         codes = list(dict.fromkeys(line.codes[place] for line in lines))
-        tree = trees.get(name)
+        tree = hierarchy_of(trees[name], codes) if name in trees else None
         total = _total(name, codes, totals, tree)
         below = [code for code in codes if code != total]
         if not below:
@@ -277,9 +278,7 @@ def _total(
     inside = set() if tree is None else {code for code, _ in tree.parents}
     if tree is not None and tree.total in codes:
         return str(tree.total)
-    return next(
-        (code for code in codes if code.lower() in TOTAL_NAMES and code not in inside), None
-    )
+    return next((code for code in codes if names_a_total(code) and code not in inside), None)
 
 
 def _left_out(
