@@ -25,7 +25,7 @@ def printed_table(release: Release, *, where: str = "the release") -> PublishedT
     Examples
     --------
     >>> import cellbounds as cb
-    >>> table = cb.Table({"sex": ["f", "m"]}, [2, 3])
+    >>> table = cb.Table(cb.Domain({"sex": ["f", "m"]}), [2, 3])
     >>> printed_table(cb.publish(table, "[sex]")).entries
     {('f',): 2, ('m',): 3, ('Total',): 5}
     """

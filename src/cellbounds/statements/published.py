@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from cellbounds.data.crosstabs import Layout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.marks import legend_of
+from cellbounds.data.other_tools.building import Reading
+from cellbounds.data.other_tools.formats import read_protected
 from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, PublishedTable
 from cellbounds.data.understanding import Meaning, published_tables
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
+from cellbounds.statements.mechanisms import read_noise
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
@@ -253,6 +257,10 @@ def read_published(
     totals: Mapping[str, Label] | bool | None = None,
     base: int | None = None,
     rounding: str | None = None,
+    below: int | None = None,
+    noise: object = None,
+    tool: str | None = None,
+    metadata: str | Path | None = None,
     count: str | None = None,
     variables: Sequence[str] | None = None,
     header: int | None = None,
@@ -285,6 +293,15 @@ def read_published(
         and the arithmetic confirms it; False: no level is.
     base, rounding
         What numbers are rounded to, and how, as for :class:`Margin`.
+    below
+        Counts below this were hidden before the others were rounded (redact, then round).
+    noise
+        The law of noise, as for :class:`Margin`, or a file with it: a perturbation table of the
+        cell-key method, or TOML.
+    tool, metadata
+        The tool that wrote a file, ``"tau-argus"``, ``"suppression-frame"`` (GaussSuppression,
+        sdcTable, rtauargus, pytauargus) or ``"acro"``, unless it is to be found out; and the
+        ``.rda`` file of a tau-ARGUS table, unless it has the same name.
     count, variables
         Of a tidy table, the column of counts and those of labels; of a crosstab, `variables` names
         its variables, those of the index columns first.
@@ -326,14 +343,26 @@ def read_published(
             raise InvalidInput(f"{name}={number!r}; give a whole number, 1 or more")
     if base is None and rounding is not None:
         raise InvalidInput(f"rounding={rounding!r} without a base; give base= too")
-    if base is not None:
-        Margin(["N"], [0], base=base, rounding=rounding)  # which says what is wrong with them
+    law = read_noise(str(noise)) if isinstance(noise, str | Path) else noise
+    rule: dict[str, Any] = {"base": base, "rounding": rounding, "below": below, "noise": law}
+    Margin(["N"], [None], **rule)  # which says what is wrong with them
+    named = {} if totals is False or totals is None else totals
+    reading = Reading(
+        metadata=metadata,
+        hierarchies=hierarchies or {},
+        totals={name: str(code) for name, code in named.items()},
+        count=count,
+    )
     meaning = Meaning(
         legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
     )
     layout = Layout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
-    tables = [
-        table for source in sources for table in published_tables(source, meaning, layout, **how)
-    ]
+    tables: list[PublishedTable] = []
+    for source in sources:
+        protected = read_protected(source, reading, tool=tool)
+        if protected is None:
+            protected = tuple(published_tables(source, meaning, layout, **how))
+        ruled = {key: value for key, value in rule.items() if value is not None}
+        tables += [replace(table, **ruled) if ruled else table for table in protected]
     return Published(tuple(tables), release_of(tables))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cellbounds.data.other_tools import acro, suppression_frames, tau_argus
 from cellbounds.data.other_tools.building import Reading
 from cellbounds.data.other_tools.lines import read_text
+from cellbounds.data.other_tools.suppression_frames import has_statuses
 from cellbounds.data.published import PublishedTable
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.inputs import opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ FORMATS = (
 """In the order in which files are tried."""
 
 
-def format_of(path: Path, text: str, name: str | None = None) -> Format | None:
+def format_of(path: Path, text: str, name: str | None) -> Format | None:
     """The format of a file: the one that is named, or the first that it looks like."""
     if name is None:
         return next((each for each in FORMATS if each.recognises(path, text)), None)
@@ -42,22 +45,37 @@ def format_of(path: Path, text: str, name: str | None = None) -> Format | None:
 
 
 def read_protected(
-    source: str | Path, reading: Reading | None = None, *, format_name: str | None = None
+    source: Any, reading: Reading | None = None, *, tool: str | None = None
 ) -> tuple[PublishedTable, ...] | None:
-    """Read a file that another tool wrote; None if it looks like none of their formats.
+    """Read what another tool wrote; None if it looks like nothing of theirs.
 
     Parameters
     ----------
     source
-        A file, or the folder with ACRO's ``results.json``.
+        A text file, the folder with ACRO's ``results.json``, or a frame with statuses.
     reading
-        What the file does not say itself.
-    format_name
+        What it does not say itself.
+    tool
         The format to read it as, whatever it looks like.
     """
+    known = reading or Reading()
+    if not isinstance(source, str | Path):
+        names = [str(name) for name in getattr(source, "columns", ())]
+        framed = tool == suppression_frames.NAME or (tool is None and has_statuses(names))
+        return (suppression_frames.read_frame(source, known),) if framed else None
     path = Path(source)
     if path.is_dir() and (path / "results.json").is_file():
         path = path / "results.json"
+    if tool is None and not _is_text(path):
+        return None
     text = read_text(path)
-    found = format_of(path, text, format_name)
-    return None if found is None else found.read(path, text, reading or Reading())
+    found = format_of(path, text, tool)
+    return None if found is None else found.read(path, text, known)
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file can be looked at: a pipe is read once, and workbooks are read elsewhere."""
+    if not path.is_file():
+        return False
+    with opened(path) as stream:
+        return not stream.read(4).startswith((b"PK", b"PAR1", b"<"))

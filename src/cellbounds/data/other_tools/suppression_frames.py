@@ -7,7 +7,7 @@ with its total; other numbers (magnitudes, costs, limits) are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from cellbounds.data.other_tools.building import (
     table_of,
     whole_count,
 )
-from cellbounds.data.other_tools.lines import delimited_lines
+from cellbounds.data.other_tools.lines import SEPARATORS, delimited_lines
 from cellbounds.data.published import PublishedTable
+from cellbounds.data.spreadsheets import is_safe, restored_cell
 from cellbounds.errors import InvalidInput
 
 NAME = "suppression-frame"
@@ -47,13 +48,21 @@ Columns = Mapping[str, Sequence[str]]
 def recognises(_: Path, text: str) -> bool:
     """Whether the first line names a column that says which cells are hidden."""
     first = text.lstrip().split("\n", 1)[0]
-    for separator in ",;\t":
-        names = [name.strip().strip('"').lower() for name in first.split(separator)]
-        if {"primary", "suppressed"} <= set(names) or "sdcstatus" in names:
-            return True
-        if "status" in names and set(names) & set(COUNT_NAMES):
-            return True
-    return False
+    return any(
+        has_statuses(name.strip().strip('"') for name in first.split(separator))
+        for separator in SEPARATORS
+    )
+
+
+def has_statuses(names: Iterable[str]) -> bool:
+    """Whether columns say which cells are hidden."""
+    small = {name.lower() for name in names}
+    counted = bool(small & set(COUNT_NAMES))
+    return (
+        {"primary", "suppressed"} <= small
+        or "sdcstatus" in small
+        or ("status" in small and counted)
+    )
 
 
 def read(path: Path, text: str, reading: Reading) -> tuple[PublishedTable, ...]:
@@ -65,6 +74,8 @@ def read(path: Path, text: str, reading: Reading) -> tuple[PublishedTable, ...]:
                 f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}; the "
                 "file may be cut off, or have another separator"
             )
+    if all(is_safe(field) for row in rows for field in row):
+        rows = [[restored_cell(field) for field in row] for row in rows]
     if not rows:
         raise InvalidInput(f"{path} has a header but no cells; fetch or write it again")
     names = [name.strip() for name in header]
