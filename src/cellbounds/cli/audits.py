@@ -10,6 +10,12 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
+from cellbounds.cli.published import (
+    attack_tables,
+    check_release_file,
+    is_release_file,
+    sheet_options,
+)
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
@@ -143,7 +149,8 @@ def _write_certificate(
 
 
 @options.command
-@click.argument("release", type=click.Path())
+@click.argument("release", nargs=-1, required=True, type=click.Path(), metavar="RELEASE...")
+@sheet_options
 @options.cell_option
 @options.outside_option
 @options.effort_options()
@@ -151,10 +158,21 @@ def _write_certificate(
 @options.certificate_option
 @options.output_options
 def attack(given: Given) -> int:
-    """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
+    """Show what anybody can work out from RELEASE, without the table.
+
+    RELEASE is a release file (.toml), or a table as it is published, with its totals and marks:
+    CSV, Excel, OpenDocument, HTML, Parquet (`cellbounds show` says how it is understood). Several
+    linked tables are taken together. Of tables the status is 1 if a hidden count is known exactly.
+    """
+    if not all(map(is_release_file, given.release)):
+        return attack_tables(given)
     from cellbounds.report.audit_text import render
     from cellbounds.statements.release_files import read_release
 
+    check_release_file(given)
+    if len(given.release) > 1:
+        raise InvalidInput(f"{len(given.release)} release files; give one")
+    (given.release,) = given.release
     names = options.names_of(given.over, "--over")
     if given.cells and given.style == "html":
         raise InvalidInput("--cell goes with --format table, json or csv; pages show whole margins")

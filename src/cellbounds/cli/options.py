@@ -49,7 +49,8 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 
 HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural encoding "
-    "delimiter merges tables",
+    "delimiter merges tables marks hierarchies totals no_totals base base_rounding absent sums "
+    "header index thousands",
     "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
     "How it is judged": "policy independent knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
@@ -61,6 +62,7 @@ HEADINGS = {
 EXAMPLES = {
     "audit": 'audit delinquent.csv "[education|county]@2" --report audit.html',
     "attack": "attack published.toml",
+    "show": "show printed.csv",
     "explore": "explore delinquent.csv --response education --best published.toml",
     "margins": "margins koch4.csv --way 2",
     "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',

@@ -138,6 +138,8 @@ def _blocks(rows: list[list[str]], legend: Legend, *, whole: bool) -> list[_Bloc
             blocks[-1].rows.extend(body[:last])
             blocks[-1].numbers.extend(numbers)
             continue
+        if not kinds[0]:
+            headers, above = [], []  # it has a header of its own
         blocks.append(_Block([*above, *numbers], [*headers, *body[:last]], " ".join(title)))
         title, headers, above = [], [], []
     return blocks

@@ -334,7 +334,8 @@ class _Draft:
                 if total is None:
                     continue
                 seen = [confirm_total(lines, total, parts, self.where, told=name in given, **how)]
-            self.notes.append(f"totals of {name} add up on {_lines(seen)}")
+            if any(found.confirmed for found in seen):
+                self.notes.append(f"totals of {name} add up on {_lines(seen)}")
         for axis, name in enumerate(self.names):
             self._name_blank(axis, name)
 
