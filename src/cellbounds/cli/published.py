@@ -16,6 +16,12 @@ from cellbounds.runtime.budget import stopped_late
 if TYPE_CHECKING:
     from cellbounds.statements.published import Published
 
+TOOLS = ("tau-argus", "suppression-frame", "acro")
+"""The tools whose files are read, as `data.other_tools.formats` has them, which loads later."""
+
+STYLES = ("gausssuppression", "sdctable", "rtauargus")
+"""Frames that are written."""
+
 sheet_options = options.combined(
     option(
         "--marks MARK=MEANING,...",
@@ -37,6 +43,17 @@ sheet_options = options.combined(
         "--base-rounding nearest|half-even|down|up|random",
         "How they are rounded; nearest unless given.",
     ),
+    option(
+        "--below INTEGER", "Counts below this were hidden before the others were rounded to --base."
+    ),
+    option(
+        "--noise LAW",
+        "Noise of numbers: a perturbation table of cell keys (i;j;p), laplace=1/2, or a TOML file.",
+    ),
+    option(f"--tool {'|'.join(TOOLS)}", "The tool that wrote a file; found out unless given."),
+    option(
+        "--metadata FILE", "Metadata (.rda) of a tau-ARGUS table; of the same name unless given."
+    ),
     option("--absent unknown|zero", "What cells hold that a table does not list."),
     option("--sums all|shown", "Totals add up all cells, or only those that are shown."),
     option("--count TEXT", "Column of counts of a tidy table."),
@@ -50,7 +67,10 @@ sheet_options = options.combined(
 )
 """How to read tables as they are published."""
 
-_ABOUT_TABLES = ("marks", "hierarchies", "totals", "no_totals", "base", "absent", "sums", "sheet")
+_ABOUT_TABLES = (
+    *("marks", "hierarchies", "totals", "no_totals", "base", "below", "noise", "tool", "metadata"),
+    *("absent", "sums", "sheet"),
+)
 
 
 def is_release_file(path: str) -> bool:
@@ -82,6 +102,10 @@ def read_sheets(paths: tuple[str, ...], given: Given) -> Published:
         totals=False if given.no_totals else _pairs(given.totals, "--totals NAME=LABEL") or None,
         base=given.base,
         rounding=given.base_rounding,
+        below=given.below,
+        noise=given.noise,
+        tool=given.tool,
+        metadata=given.metadata,
         absent=given.absent or "unknown",
         sums=given.sums,
         count=given.count,
@@ -109,6 +133,12 @@ def _pairs(texts: tuple[str, ...], usage: str) -> dict[str, str]:
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @sheet_options
 @option("--release FILE", "Write what the tables say as a release file (.toml).", "written")
+@option(
+    "--write FILE",
+    "Write the table for another tool: .tab (tau-ARGUS), .csv (a frame with statuses), .xlsx.",
+    "rewritten",
+)
+@option(f"--style {'|'.join(STYLES)}", "Whose columns a .csv frame has.", default=STYLES[0])
 @options.memory_option
 def show(given: Given) -> int:
     """Show what is understood of the published tables in FILE, before anything is concluded.
@@ -118,12 +148,20 @@ def show(given: Given) -> int:
     """
     if given.written is not None:
         check_suffix(given.written, (".toml",))
-    check_outputs([given.written], given.files)
+    check_outputs([given.written, given.rewritten], given.files)
     published = read_sheets(given.files, given)
+    if given.rewritten is not None and len(published.tables) > 1:
+        raise InvalidInput(
+            f"--write takes one table, and there are {len(published.tables)}; name one file or "
+            "sheet"
+        )
     write_text(f"{published}\n", None)
     if given.written is not None:
         published.release.write(given.written)
         say(f"written: {given.written}")
+    if given.rewritten is not None:
+        files = published.tables[0].write(given.rewritten, style=given.style)
+        say(f"written: {', '.join(map(str, files))}")
     return options.SAFE
 
 

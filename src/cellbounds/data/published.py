@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 from cellbounds.data.domain import Label
 from cellbounds.data.hierarchy import Hierarchy
@@ -101,8 +102,12 @@ class PublishedTable:
 
     @property
     def hidden(self) -> tuple[Cell, ...]:
-        """The cells whose count was suppressed."""
-        return tuple(cell for cell, entry in self.entries.items() if entry is None)
+        """The cells whose count was suppressed; a range may be known of some that are flagged."""
+        return tuple(
+            cell
+            for cell, entry in self.entries.items()
+            if entry is None or (cell in self.flags and isinstance(entry, str) and entry != ZERO)
+        )
 
     @property
     def unsure(self) -> tuple[Cell, ...]:
@@ -170,6 +175,26 @@ class PublishedTable:
         flags = list(self.flags.values())
         marked = [f"{flags.count(flag):,} marked {flag}" for flag in dict.fromkeys(flags)]
         return ", ".join([*parts, *marked])
+
+    def write(self, path: str | Path, *, style: str = "gausssuppression") -> list[Path]:
+        """Write the table for other tools and for people; true counts stay behind.
+
+        Parameters
+        ----------
+        path
+            ``.tab``: tau-ARGUS, with ``.rda`` and ``.hrc`` files beside; ``.csv``: a frame with a
+            status for each cell; ``.xlsx``: a sheet with marks.
+        style
+            Whose columns a frame has: ``"gausssuppression"``, ``"sdctable"`` or ``"rtauargus"``.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        from cellbounds.data.other_tools.writing import write_table
+
+        return write_table(self, path, style=style)
 
     def __repr__(self) -> str:
         inside = "; ".join(

@@ -22,6 +22,33 @@ STYLES = ("gausssuppression", "sdctable", "rtauargus")
 """Frames that are written, by the tool whose columns they have."""
 
 
+def write_table(table: PublishedTable, path: str | Path, *, style: str = STYLES[0]) -> list[Path]:
+    """Write a table by the ending of its name.
+
+    ``.tab`` is a tau-ARGUS table with its metadata and hierarchies, ``.csv`` a frame in the columns
+    of `style`, ``.xlsx`` a sheet with marks.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    target = Path(path)
+    match target.suffix.lower():
+        case ".tab":
+            return write_tau_argus(table, target)
+        case ".csv":
+            write_frame(table, target, style)
+        case ".xlsx":
+            write_marked_excel(table, target)
+        case _:
+            raise InvalidInput(
+                f"{path}: a published table is written as .tab (tau-ARGUS), .csv (a frame with "
+                "statuses) or .xlsx; name it so"
+            )
+    return [target]
+
+
 def hrc_text(tree: Hierarchy, *, lead: str = "@") -> str:
     r"""A hierarchy as tau-ARGUS's ``.hrc``: a code a line, as many `lead` before it as it is deep.
 
