@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def table_of(
     magnitude
         What to say if figures are no counts.
     complete
-        Whether cells that are not there hold nobody.
+        Whether innermost cells that are not there hold nobody.
     """
     if len(set(variables)) < len(variables) or not all(variables):
         raise InvalidInput(f"{where}: the variables {list(variables)} need names of their own")
@@ -169,7 +170,7 @@ def table_of(
         if stored is not None:
             truths[line.codes] = stored
     said = list(notes)
-    left_out = _left_out(where, placed, entries) if complete else []
+    left_out = list(absent_leaves(where, placed, entries)) if complete else []
     if left_out:
         entries |= dict.fromkeys(left_out, ZERO)
         said.append(f"{len(left_out):,} cells that the file leaves out hold nobody")
@@ -281,16 +282,13 @@ def _total(
     return next((code for code in codes if names_a_total(code) and code not in inside), None)
 
 
-def _left_out(
+def absent_leaves(
     where: str, trees: Mapping[str, Hierarchy], entries: Mapping[Cell, Entry]
-) -> list[Cell]:
-    size = 1
-    for tree in trees.values():
-        size *= len(tree.codes)
-    check_cells(size, where)
-    return [
-        cell for cell in product(*(tree.codes for tree in trees.values())) if cell not in entries
-    ]
+) -> Iterator[Cell]:
+    """The innermost cells that a table does not have."""
+    leaves = [tree.leaves for tree in trees.values()]
+    check_cells(prod(map(len, leaves)), where)
+    return (cell for cell in product(*leaves) if cell not in entries)
 
 
 def check_additive(table: PublishedTable) -> set[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from cellbounds.data.domain import Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.hierarchy import Hierarchy
+from cellbounds.data.other_tools.building import absent_leaves
 from cellbounds.data.published import HIDDEN, UNKNOWN, ZERO, Cell, PublishedTable
 from cellbounds.data.spreadsheets import csv_text, write_excel
 from cellbounds.errors import InvalidInput
@@ -90,6 +91,12 @@ def write_tau_argus(
     if target.suffix.lower() != ".tab":
         raise InvalidInput(f"{path}: tau-ARGUS tables end in .tab; name it so")
     _check_plain(table, "a tau-ARGUS table")
+    left_out = next(absent_leaves(table.where, table.hierarchies, table.entries), None)
+    if left_out is not None:
+        raise InvalidInput(
+            f"{table.where} says nothing of the cell {left_out}, and tau-ARGUS takes cells that are "
+            "not there as empty; publish it, or write another format"
+        )
     names = _file_names(table.variables)
     lines = []
     for cell, entry in table.entries.items():
@@ -110,7 +117,10 @@ def write_tau_argus(
             text.append(
                 f'  <HIERARCHICAL>\n  <HIERCODELIST> "{hierarchy.name}"\n  <HIERLEADSTRING> "@"\n'
             )
-    text.append("count\n  <FREQUENCY>\nstatus\n  <STATUS>\n")
+    for name, tag in (("count", "FREQUENCY"), ("status", "STATUS")):
+        while name in names.values():
+            name += "_"
+        text.append(f"{name}\n  <{tag}>\n")
     write_whole(target, "".join(lines), private=truths is not None)
     write_whole(target.with_suffix(".rda"), "".join(text))
     return [*written, target.with_suffix(".rda")]
@@ -171,29 +181,26 @@ def write_marked_excel(table: PublishedTable, path: str | Path) -> None:
     A second sheet says what the marks mean and how numbers are rounded.
     """
     *down, last = table.variables
-    codes = table.hierarchies[last].codes
     rows = list(dict.fromkeys(cell[:-1] for cell in table.entries))
     sheet: dict[str, Sequence[object]] = {
         name: [row[place] for row in rows] for place, name in enumerate(down)
     }
-    for code in codes:
-        name = str(code)
-        if name in sheet:
-            raise InvalidInput(
-                f"the level {name!r} of {last!r} has the name of a variable; rename one of them"
-            )
+    heads = {str(code): code for code in table.hierarchies[last].codes}
+    if set(heads) & set(sheet) or len(heads) < len(table.hierarchies[last].codes):
+        raise InvalidInput(
+            f"levels of {last!r} have the same names as other columns; rename them to write them "
+            "side by side"
+        )
+    for name, code in heads.items():
         sheet[name] = [_excel_value(table, (*row, code)) for row in rows]
-    if not down:
-        sheet = {last: [""], **sheet}
-    write_excel(
-        {"table": sheet, "notes": {"mark": list(_MARKS), "meaning": _meanings(table)}}, path
-    )
+    if not down:  # a list reads better than one line
+        sheet = {last: list(heads), "count": [_excel_value(table, (c,)) for c in heads.values()]}
+    write_excel({"table": sheet, "notes": {"How to read it": _meanings(table)}}, path)
 
 
 _LETTERS = {"shown": "S", "empty": "E", "primary": "U", "secondary": "M"}
 _SMALL = {"shown": "s", "empty": "s", "primary": "u", "secondary": "x", "unknown": "w"}
 _SBS = {"shown": "V", "empty": "V", "primary": "A", "secondary": "D"}
-_MARKS = ("x", ":", "-", "~")
 
 
 def _status(table: PublishedTable, cell: Cell, letters: Mapping[str, str]) -> str:
@@ -250,10 +257,10 @@ def _file_names(names: Sequence[str]) -> dict[str, str]:
     odd = [
         new for new in made.values() if new.startswith("<") or not new.isprintable() or "/" in new
     ]
-    if len(set(made.values()) | {"count", "status"}) < len(made) + 2 or odd:
+    if len(set(made.values())) < len(made) or odd:
         raise InvalidInput(
             f"the variables {list(names)} cannot be named in a tau-ARGUS file; they need different "
-            "names without blanks, other than count and status"
+            "names when blanks and quotes are left out"
         )
     return made
 
@@ -270,9 +277,8 @@ def _excel_value(table: PublishedTable, cell: Cell) -> object:
 
 
 def _meanings(table: PublishedTable) -> list[str]:
-    rounded = "numbers are exact counts"
+    numbers = "Numbers are exact counts"
     if table.base is not None:
-        rounded = (
-            f"numbers are rounded to multiples of {table.base} ({table.rounding or 'nearest'})"
-        )
-    return ["suppressed", "unknown, perhaps 0", "zero", rounded]
+        how = table.rounding or "nearest"
+        numbers = f"Numbers are rounded to multiples of {table.base} ({how})"
+    return ["x stands for a suppressed count", ": is unknown, perhaps 0", "- is zero", numbers]
