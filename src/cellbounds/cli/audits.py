@@ -10,12 +10,7 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
-from cellbounds.cli.published import (
-    attack_tables,
-    check_release_file,
-    is_release_file,
-    sheet_options,
-)
+from cellbounds.cli.sheet_options import check_release_file, is_release_file, sheet_options
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
@@ -165,6 +160,8 @@ def attack(given: Given) -> int:
     linked tables are taken together. Of tables the status is 1 if a hidden count is known exactly.
     """
     if not all(map(is_release_file, given.release)):
+        from cellbounds.cli.published import attack_tables
+
         return attack_tables(given)
     from cellbounds.report.audit_text import render
     from cellbounds.statements.release_files import read_release

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cellbounds.cli.level_options import level_options, levels_given
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
@@ -55,7 +56,7 @@ HEADINGS = {
     "How it is judged": "policy independent knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
-    "written figures overwrite",
+    "written rewritten columns figures overwrite",
 }
 """The headings of help, and the options under each; all others come first."""
 
@@ -246,6 +247,7 @@ table_options = combined(
         "merges",
         multiple=True,
     ),
+    level_options,
 )
 """How to read a table: TABLE is a file, a folder of files or a pattern in quotes."""
 
@@ -262,6 +264,7 @@ def read_owned(path: str, given: Given) -> Table:
         round_weight=given.round_weight,
         missing=given.missing,
         structural="missing" if given.structural else None,
+        **levels_given(given),
         sheet=given.sheet,
         encoding=given.encoding,
         delimiter=given.delimiter.replace("\\t", "\t"),

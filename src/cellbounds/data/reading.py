@@ -36,6 +36,7 @@ from cellbounds.data.microdata.tally import (
     rounded,
     selection_of,
 )
+from cellbounds.data.owned_totals import owned_table
 from cellbounds.data.storage import DENSE_LIMIT, Cells, Dense
 from cellbounds.data.table import Table, sparse_of
 from cellbounds.errors import InvalidInput
@@ -57,6 +58,8 @@ def read_table(
     round_weight: bool = False,
     missing: str = "error",
     structural: str | Iterable[Sequence[Label]] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    totals: Mapping[str, Label] | bool | None = None,
     domain: Domain | None = None,
     encoding: str = "utf-8",
     delimiter: str = ",",
@@ -96,6 +99,15 @@ def read_table(
         Cells that cannot hold anybody: ``"missing"`` if the cells that the file does not list
         or lists without a count are such, or the cells as tuples of labels. Otherwise cells that
         are not listed are sampling zeros, and a count must not be missing.
+    hierarchies
+        Levels above those of a variable, each of which becomes a derived variable: the nested
+        columns from the coarsest to the variable itself (``{"mun": ["county", "mun"]}``), a file
+        (``.hrc``, or CSV: child and parent, or nested columns), ``"prefix"`` or a nested mapping.
+        ``"[mun+]"`` publishes all of them.
+    totals
+        Levels of a table of counts that are totals of the others, by variable; they are left out.
+        Unless given, a level is one if its name says so and the arithmetic confirms it, and
+        refused if only one of these is so; False: there are none.
     domain
         Variables and levels of an array. Without it they are named by `variables` (or ``"v1"``,
         ``"v2"``, ...) and ``"1"``, ``"2"``, ...
@@ -145,7 +157,9 @@ def read_table(
     (('old', 'young', '(missing)'), array([3, 5, 2]))
     """
     if isinstance(source, np.ndarray | list | tuple) and not is_paths(source):
-        alone = {"levels": levels, "weight": weight, "round_weight": round_weight or None}
+        alone: dict[str, object] = {"levels": levels, "weight": weight}
+        alone |= {"round_weight": round_weight or None}
+        alone |= {"hierarchies": hierarchies, "totals": totals}
         for name, value in alone.items():
             if value is not None:
                 raise InvalidInput(
@@ -171,7 +185,9 @@ def read_table(
         uncounted=isinstance(structural, str) and structural == "missing",
     )
     table = _table(records.tally(selection, limit), selection, levels or {}, structural)
-    return table.margin(selection.names) if selection.names != table.domain.names else table
+    if count is None:  # records are people, never totals
+        totals = False
+    return owned_table(table, records.where, selection.names, hierarchies or {}, totals)
 
 
 def _from_array(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from cellbounds.data.domain import Label
 from cellbounds.data.hierarchy import Hierarchy
@@ -213,3 +215,18 @@ def seeming_base(entries: Mapping[Cell, Entry]) -> int:
     counts = {entry for entry in entries.values() if isinstance(entry, int) and entry}
     base = math.gcd(*counts) if len(counts) >= 8 else 1
     return base if base > 2 else 1
+
+
+def hierarchy_of(given: Any, codes: Sequence[Label]) -> Hierarchy:
+    """A hierarchy as it is given: as such, a file, ``"prefix"``, or a nested mapping."""
+    if isinstance(given, Hierarchy):
+        return given
+    if isinstance(given, str) and given == "prefix":
+        return Hierarchy.from_prefixes([str(code) for code in codes if not names_a_total(code)])
+    if isinstance(given, str | Path):
+        return Hierarchy.read(given)
+    if isinstance(given, Mapping):
+        return Hierarchy(given)
+    raise InvalidInput(
+        f"a hierarchy is given as {given!r}; give a file, 'prefix' or a nested mapping"
+    )

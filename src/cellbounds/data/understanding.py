@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from cellbounds.data.crosstabs import Layout, SheetTable, tables_in
@@ -21,6 +20,7 @@ from cellbounds.data.totals import (
     confirm_tree,
     families,
     find_total,
+    hierarchy_of,
     names_a_total,
     seeming_base,
     sums_of,
@@ -475,21 +475,6 @@ class _Draft:
                 f"all counts are multiples of {self.multiples}; they are taken as exact until you "
                 f"say that they are rounded (--base {self.multiples})"
             )
-
-
-def hierarchy_of(given: Any, codes: Sequence[Label]) -> Hierarchy:
-    """A hierarchy as it is given: as such, a file, ``"prefix"``, or a nested mapping."""
-    if isinstance(given, Hierarchy):
-        return given
-    if isinstance(given, str) and given == "prefix":
-        return Hierarchy.from_prefixes([str(code) for code in codes if not names_a_total(code)])
-    if isinstance(given, str | Path):
-        return Hierarchy.read(given)
-    if isinstance(given, Mapping):
-        return Hierarchy(given)
-    raise InvalidInput(
-        f"a hierarchy is given as {given!r}; give a file, 'prefix' or a nested mapping"
-    )
 
 
 def _gaps(lines: Lines, total: Label, parts: Sequence[Label]) -> bool:

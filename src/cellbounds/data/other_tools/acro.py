@@ -218,9 +218,9 @@ def _counts_only(sheet: Sheet) -> Sheet | None:
     if not unnamed:
         return sheet
     kept = [k for k, head in enumerate(sheet.columns) if any(head[u] == "count" for u in unnamed)]
-    if not kept:
-        return None
     named = [k for k in range(len(levels)) if k not in unnamed]
+    if not kept or not named:
+        return None
     return Sheet(
         (*sheet.names[:size], *(levels[k] for k in named)),
         sheet.rows,

@@ -94,8 +94,8 @@ def write_tau_argus(
     left_out = next(absent_leaves(table.where, table.hierarchies, table.entries), None)
     if left_out is not None:
         raise InvalidInput(
-            f"{table.where} says nothing of the cell {left_out}, and tau-ARGUS takes cells that are "
-            "not there as empty; publish it, or write another format"
+            f"{table.where} says nothing of the cell {left_out}, and tau-ARGUS takes cells that "
+            "are not there as empty; publish it, or write another format"
         )
     names = _file_names(table.variables)
     lines = []
