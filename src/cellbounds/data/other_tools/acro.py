@@ -18,7 +18,7 @@ from cellbounds.data.other_tools.building import Reading, check_additive, whole_
 from cellbounds.data.other_tools.lines import delimited_lines, read_text
 from cellbounds.data.other_tools.metadata import beside
 from cellbounds.data.published import Cell, Entry, PublishedTable
-from cellbounds.data.understanding import hierarchy_of
+from cellbounds.data.totals import hierarchy_of
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import parse_json, read_bytes
 

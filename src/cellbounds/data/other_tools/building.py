@@ -12,8 +12,7 @@ from typing import Any
 
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.published import HIDDEN, ZERO, Cell, Entry, PublishedTable
-from cellbounds.data.totals import names_a_total
-from cellbounds.data.understanding import hierarchy_of
+from cellbounds.data.totals import hierarchy_of, names_a_total
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 
