@@ -12,7 +12,7 @@ import numpy as np
 from cellbounds.data.crosstabs import Layout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
-from cellbounds.data.marks import legend_of
+from cellbounds.data.marks import Legend, legend_of
 from cellbounds.data.other_tools.building import Reading
 from cellbounds.data.other_tools.formats import read_protected
 from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, PublishedTable
@@ -250,6 +250,20 @@ class Published:
         return f"<published: {'; '.join(map(repr, self.tables))}>"
 
 
+def _with_mark(table: PublishedTable, legend: Legend) -> PublishedTable:
+    """Hidden cells of another tool's table as the legend has the mark ``x``, if it says more."""
+    entry = legend.entry("x")
+    hidden = [cell for cell, shown in table.entries.items() if shown is None]
+    if entry is None or not hidden:
+        return table
+    return replace(
+        table,
+        entries={**table.entries, **dict.fromkeys(hidden, entry)},
+        printed={**dict.fromkeys(hidden, "x"), **table.printed},
+        flags={**dict.fromkeys(hidden, "hidden"), **table.flags},
+    )
+
+
 def read_published(
     *sources: Any,
     marks: str | Mapping[str, str] | None = None,
@@ -283,7 +297,8 @@ def read_published(
     marks
         What marks mean, beside numbers and ranges (``<5``, ``1-4``): ``"c=hidden, :=<5"``, or a
         mapping. Unless said, ``x c (s) *`` are hidden counts, ``: .. NA`` and empty cells are
-        unknown, perhaps 0, and ``-`` is zero.
+        unknown, perhaps 0, and ``-`` is zero. ``"x=>=1"`` says that zeros are shown, so that no
+        hidden count is 0, also of the tables of other tools.
     hierarchies
         Codes of a variable that are totals of others, by variable: a
         :class:`~cellbounds.data.hierarchy.Hierarchy`, a file (``.hrc``, or CSV: child and parent,
@@ -363,6 +378,8 @@ def read_published(
         protected = read_protected(source, reading, tool=tool)
         if protected is None:
             protected = tuple(published_tables(source, meaning, layout, **how))
+        else:
+            protected = tuple(_with_mark(table, meaning.legend) for table in protected)
         ruled = {key: value for key, value in rule.items() if value is not None}
         tables += [replace(table, **ruled) if ruled else table for table in protected]
     return Published(tuple(tables), release_of(tables))
