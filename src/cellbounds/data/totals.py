@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -210,8 +211,6 @@ def seeming_base(entries: Mapping[Cell, Entry]) -> int:
 
     Eight different counts that are multiples of 3 or more are hardly there by chance.
     """
-    import math
-
     counts = {entry for entry in entries.values() if isinstance(entry, int) and entry}
     base = math.gcd(*counts) if len(counts) >= 8 else 1
     return base if base > 2 else 1

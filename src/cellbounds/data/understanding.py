@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -442,17 +443,19 @@ class _Draft:
         return {cell for cell in left if isinstance(self.entries.get(cell), int)}
 
     def fill_absent(self) -> None:
-        """Cells that are not listed, if they hold nobody."""
-        codes = [self.trees[name].codes for name in self.names]
-        size = 1
-        for some in codes:
-            size *= len(some)
-        if size == len(self.entries):
+        """Cells that are not listed, if they hold nobody; totals are never taken to be zero."""
+        levels = [self.trees[name].leaves for name in self.names]
+        size = math.prod(map(len, levels))
+        inner = [frozenset(some) for some in levels]
+        missing = size - sum(
+            all(code in some for code, some in zip(cell, inner, strict=True))
+            for cell in self.entries
+        )
+        if not missing:
             return
-        missing = size - len(self.entries)
         if self.meaning.absent == "zero":
             check_cells(size, self.where)
-            for cell in itertools.product(*codes):
+            for cell in itertools.product(*levels):
                 self.entries.setdefault(cell, ZERO)
             self.notes.append(f"{counted(missing, 'cell')} not listed: zero, as was said")
         else:

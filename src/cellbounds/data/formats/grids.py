@@ -247,10 +247,10 @@ class _Tables(HTMLParser):
         while (self._row, self._column) in self._cells:
             self._column += 1
         wide, high = (_span(spans.get(name)) for name in ("colspan", "rowspan"))
+        check_cells(len(self._cells) + wide * high, "the page")
         for row in range(high):
             for column in range(wide):
                 self._cells[self._row + row, self._column + column] = ""
-        check_cells(len(self._cells), "the page")
         self._text, self._where = [], "cell"
 
     def _end_cell(self) -> None:
