@@ -266,9 +266,9 @@ class Attacker:
             seen = np.stack(self._tables_seen())
             least, most = seen.min(axis=0), seen.max(axis=0)
             cells = np.argwhere(rule.unproven(margin, self.exempt, least, most)).tolist()
-            if not cells or not pool.quick or self.effort.spent:
+            enough = not cells or not pool.quick or self.effort.spent
+            if enough or not pool.widen(self.over, tuple(cells[0])):
                 return map(tuple, cells)
-            pool.widen(self.over, tuple(cells[0]))
 
     def values(self, index: Position) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""
