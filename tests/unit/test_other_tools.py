@@ -82,6 +82,9 @@ def test_magnitudes_are_refused_and_the_counts_named(tmp_path):
     path = files.write_tau_argus_with_metadata(tmp_path)
     with pytest.raises(cb.InvalidInput, match=r"'turnover' is a magnitude.*the column 'units'"):
         cb.read_published(path, count="turnover")
+    path.write_text(path.read_text().replace(",75", ""))  # whole numbers are no counts either
+    with pytest.raises(cb.InvalidInput, match=r"'turnover' is a magnitude.*the column 'units'"):
+        cb.read_published(path, count="turnover")
     with pytest.raises(cb.InvalidInput, match=r"magnitude: the counts are in 'Freq'"):
         read(tmp_path, "sdctable.csv", count="turnover")
     text = ALL["values.txt"].replace(".00", ".50")
