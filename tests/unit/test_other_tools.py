@@ -301,3 +301,31 @@ def test_published_hierarchy_files_are_found_beside(tmp_path):
     published = cb.read_published(tmp_path / "pivot.csv")
     assert published.tables[0].hierarchies["V1"] == files.TREE
     assert intervals(published) == files.BOUNDS
+
+
+def test_files_that_are_only_quoted_are_nobodys(tmp_path):
+    path = tmp_path / "plain.csv"
+    path.write_text('"region","sex","count"\n"N","f","c"\n"N","m",4\n"S","f",":"\n"S","m",2\n')
+    assert read_protected(path) is None
+    (table,) = cb.read_published(path).tables
+    assert table.entries["N", "f"] is None
+    (tmp_path / "pivot.csv").write_text(ALL["pivot.csv"])
+    assert read_protected(tmp_path / "pivot.csv") is None  # read as any other table
+    (forced,) = read_protected(tmp_path / "pivot.csv", Reading(hierarchies=TREES), tool="tau-argus")
+    assert len(forced.hidden) == 8
+
+
+def test_commands_show_attack_and_write(tmp_path, run):
+    path = files.write_tau_argus_with_metadata(tmp_path)
+    (tmp_path / "with.rda").rename(tmp_path / "meta.rda")
+    told = ["--metadata", tmp_path / "meta.rda", "--tool", "tau-argus"]
+    code, out, _ = run("show", path, *told, "--write", tmp_path / "out.csv")
+    assert code == 0
+    assert "counts in 'units'" in out
+    assert (tmp_path / "out.csv").read_text().startswith("region,sex,freq,primary,suppressed\n")
+    code, out, _ = run("attack", path, *told)
+    assert code == 0
+    assert "8 counts are hidden" in out
+    code, _, err = run("attack", path, "--tool", "acro")
+    assert code == 2
+    assert "no results.json of ACRO" in err

@@ -101,9 +101,9 @@ def test_true_counts_are_written_only_where_an_owner_gives_them(tmp_path) -> Non
     (table,) = cb.read_published(path, hierarchies={"V1": files.TREE}).tables
     assert table.truths
     table.write(tmp_path / "out.tab")
-    assert '"N1";"m";x;U' in (tmp_path / "out.tab").read_text()
+    assert '"N1";"m";x;x;U' in (tmp_path / "out.tab").read_text()
     write_tau_argus(table, tmp_path / "own.tab", truths=table.truths)
-    assert '"N1";"m";2;U' in (tmp_path / "own.tab").read_text()
+    assert '"N1";"m";2;2;U' in (tmp_path / "own.tab").read_text()
     (again,) = cb.read_published(tmp_path / "own.tab").tables
     assert again.truths == table.truths
 

@@ -82,15 +82,26 @@ class Layout:
 
 
 def recognises(path: Path, text: str) -> bool:
-    """Whether a file looks like a tau-ARGUS table: quoted codes first, or metadata beside it."""
-    first = next((line for line in text.split("\n") if line.strip()), "")
+    """Whether a file looks like a tau-ARGUS table.
+
+    Codes are quoted. A pivot table looks like any other file with a header, unless it has statuses
+    or rounded figures, or the hierarchy of a variable stands beside it.
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    first = lines[0] if lines else ""
     if path.suffix.lower() in (".tab", ".sbs") or beside(path, path.stem + ".rda") is not None:
         return is_figure_line(first) or bool(_QUOTED.match(first))
-    codes = _quoted_codes(text)
-    lines = [line for line in text.split("\n") if line.strip()][:2]
-    matrix = bool(re.match(r',"[^"]*"', first))
-    return matrix or (
-        codes > 0 and len(lines) > 1 and '"' in first and _QUOTED.match(first) is not None
+    if first.startswith(',"'):
+        return True
+    if len(lines) < 2 or not _QUOTED.match(first) or not _quoted_codes(text):
+        return False
+    if is_figure_line(first):
+        return True
+    names = [name.strip().strip('"') for name in re.split("[;,]", first)]
+    return (
+        names[-1].endswith(("_Round", "_Orig"))
+        or names[-1] == "Status"
+        or any(beside(path, f"{name}.hrc") for name in names)
     )
 
 

@@ -102,7 +102,8 @@ def write_tau_argus(
     for cell, entry in table.entries.items():
         codes = ";".join(_quoted(code) for code in cell)
         figure = _figure(table, cell, truths)
-        lines.append(f"{codes};{figure};{_status(table, cell, _LETTERS)}\n")
+        # The tool wants a response beside the frequency: of counts they are the same.
+        lines.append(f"{codes};{figure};{figure};{_status(table, cell, _LETTERS)}\n")
         if entry == UNKNOWN:
             raise InvalidInput(f"the cell {cell} is unknown, which no tau-ARGUS status says")
     written = [target]
@@ -117,10 +118,11 @@ def write_tau_argus(
             text.append(
                 f'  <HIERARCHICAL>\n  <HIERCODELIST> "{hierarchy.name}"\n  <HIERLEADSTRING> "@"\n'
             )
-    for name, tag in (("count", "FREQUENCY"), ("status", "STATUS")):
+    tags = {"value": "NUMERIC>\n  <DECIMALS> 0", "count": "FREQUENCY>", "status": "STATUS>"}
+    for name, tag in tags.items():
         while name in names.values():
             name += "_"
-        text.append(f"{name}\n  <{tag}>\n")
+        text.append(f"{name}\n  <{tag}\n")
     write_whole(target, "".join(lines), private=truths is not None)
     write_whole(target.with_suffix(".rda"), "".join(text))
     return [*written, target.with_suffix(".rda")]
