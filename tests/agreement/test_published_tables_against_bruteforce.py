@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from cellbounds.disclosure.published_cells import work_out
 
-PLACES = {"N": ("N1", "N2"), "S": ("S1",)}
+PLACES = {"N": ("N1", "N2"), "S1": None}
 LEAVES = ("N1", "N2", "S1")
 SEXES = ("f", "m")
-BELOW = {**PLACES, **{leaf: (leaf,) for leaf in LEAVES}, "Total": LEAVES}
+BELOW = {"N": ("N1", "N2"), **{leaf: (leaf,) for leaf in LEAVES}, "Total": LEAVES}
 SUMS = {"f": ("f",), "m": ("m",), "Total": SEXES}
 CELLS = list(itertools.product(BELOW, SUMS))
 INNER = list(itertools.product(LEAVES, SEXES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pandas
 import polars
 import pytest
 
@@ -88,3 +89,33 @@ def test_two_equal_levels_are_no_sum():
         {"a": ["x", "x", "y", "y"], "b": ["p", "q", "p", "q"], "count": [3, 4, 3, 4]}
     )
     assert cb.read_table(frame).total == 14
+
+
+def test_crosstabs_of_the_owner_are_read_without_their_totals(tmp_path):
+    people = pandas.DataFrame({"place": list("NNNSSSS"), "sex": list("fmmffmm")})
+    cross = pandas.crosstab(people.place, people.sex, margins=True)
+    table = cb.read_table(cross)
+    assert table.domain.names == ("place", "sex")
+    assert table.counts.tolist() == [[1, 2], [2, 2]]
+    cross.to_excel(tmp_path / "c.xlsx")
+    cross.to_csv(tmp_path / "c.csv")
+    for name in ("c.csv", "c.xlsx"):  # pandas writes no name for what stands in the columns
+        assert cb.read_table(tmp_path / name).counts.tolist() == [[1, 2], [2, 2]], name
+        assert cb.read_table(tmp_path / name).domain.names == ("place", "column")
+    nested = pandas.crosstab(people.place, [people.sex, people.sex.rename("again")])
+    assert cb.read_table(nested).total == 7
+    hidden = cross.astype(object)
+    hidden.loc["N", "f"] = "x"
+    with pytest.raises(cb.InvalidInput, match="shows no count"):
+        cb.read_table(hidden)
+    wrong = cross.copy()
+    wrong.loc["All", "f"] = 977
+    with pytest.raises(cb.InvalidInput, match="differs from the sum") as caught:
+        cb.read_table(wrong)
+    assert "977" not in str(caught.value)
+
+
+def test_what_is_no_crosstab_keeps_its_error():
+    frame = polars.DataFrame({"a": ["x", "y"], "n": [1, 2]})
+    with pytest.raises(cb.InvalidInput, match="count"):
+        cb.read_table(frame)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
+from importlib import resources
 
+import jsonschema
 import openpyxl
 import pandas
 import polars
@@ -200,6 +202,26 @@ def test_nested_rows_and_indented_ones_are_hierarchies(tmp_path):
     assert found(published) == {("N1", "f"): {2}, ("N2", "m"): {3}}
 
 
+def test_codes_that_are_not_listed_hold_nobody_only_if_the_others_add_up(tmp_path):
+    tree = {"place": {"N": ["N1", "N2", "N3"], "S": None}}
+    text = "place,count\nN1,x\nN2,5\nN,9\nS,2\nTotal,11\n"
+    assert found(read(text, tmp_path, hierarchies=tree)) == {("N1",): {0, 1, 2, 3, 4}}
+    lines = "place,sex,count\nN1,f,x\nN2,f,5\nN,f,9\nN1,m,3\nN2,m,2\nN,m,5\n"
+    published = read(lines, tmp_path, hierarchies={"place": {"N": ["N1", "N2", "N3"]}})
+    assert found(published) == {("N1", "f"): {4}}
+    assert any("hold nobody" in note for note in published.tables[0].notes)
+
+
+def test_three_header_rows_with_a_total_above_two_of_them(tmp_path):
+    text = "sex,f,,,,m,,,,All\nage,young,,old,,young,,old,,\nill,y,n,y,n,y,n,y,n,\nplace,,,,,,,,,\n"
+    text += "N,1,2,3,4,5,6,7,x,36\nS,2,2,2,2,2,2,2,2,16\nAll,3,4,5,6,7,8,9,10,52\n"
+    (table,) = read(text, tmp_path).tables
+    assert table.variables == ("place", "sex", "age", "ill")
+    assert table.entries["N", "m", "old", "n"] is HIDDEN
+    assert table.entries["N", "All", "All", "All"] == 36
+    assert found(read(text, tmp_path)) == {("N", "m", "old", "n"): {8}}
+
+
 def test_marks_and_the_legend(tmp_path):
     legend = legend_of(None)
     for text in ("x", "X", "c", "(s)", "*", "[c]"):
@@ -353,6 +375,8 @@ def test_the_commands(tmp_path, run):
     assert out.startswith("2 counts are hidden, 2 of them can be worked out exactly")
     code, out, _ = run("attack", str(path), "--format", "json")
     content = json.loads(out)
+    schema = resources.files("cellbounds.report") / "schemas" / "published-1.schema.json"
+    jsonschema.Draft202012Validator(json.loads(schema.read_text("utf-8"))).validate(content)
     assert content["summary"] == {"hidden": 2, "disclosed": 2, "unsettled": 0}
     assert content["tables"][0]["cells"][0]["labels"] == ["North", "young"]
     code, out, _ = run("attack", str(path), "--format", "csv")

@@ -39,6 +39,8 @@ class SheetTable:
         Labels that are indented, by variable: how deep.
     notes
         What was left out or decided.
+    tidy
+        Whether there is a line for each cell.
     """
 
     where: str
@@ -48,6 +50,7 @@ class SheetTable:
     places: dict[Labels, str]
     depths: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    tidy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +320,7 @@ def _tidy(
     notes = [f"counts are in the column {names[count]!r}"]
     if others:
         notes.append(f"other columns are not read: {', '.join(map(repr, others))}")
-    return SheetTable(where, title, variables, cells, stands, {}, tuple(notes))
+    return SheetTable(where, title, variables, cells, stands, {}, tuple(notes), tidy=True)
 
 
 def _put(

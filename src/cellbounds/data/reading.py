@@ -75,8 +75,9 @@ def read_table(
         files or of Parquet files, a pattern such as ``"data/*.parquet"``, or a list of paths, whose
         files are read one after another as one table; a pandas, polars or Arrow frame; a DuckDB
         relation, an Ibis expression or a lazy frame, whose engine then does the counting. There is
-        one column for each variable, and a column of counts. Or an array of counts, one axis a
-        variable.
+        one column for each variable, and a column of counts. Or a crosstab (in a file, or pandas'
+        ``crosstab`` and ``pivot_table``): labels of rows at the left, those of columns above. Or an
+        array of counts, one axis a variable.
     count
         Name of the column of counts; None if each line is one record, to be tabulated.
     variables
@@ -173,7 +174,22 @@ def read_table(
         limit = None if memory is None else size_of(memory)
     except (InvalidInput, TypeError):
         raise InvalidInput(f"memory={memory!r}; give a text, such as '2GiB' or '500MB'") from None
-    records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet)
+    how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
+    try:
+        records = source_of(source, **how)
+        wide = count is not None and count not in records.header
+    except InvalidInput:
+        # Headers of several rows, or labels in the index: a crosstab, or what the error says.
+        how |= {"variables": variables, "hierarchies": hierarchies or {}, "totals": totals}
+        table = None if count is None else _crosstab(source, **how)
+        if table is None:
+            raise
+        return table
+    if wide and levels is None and structural is None:
+        how |= {"variables": variables, "hierarchies": hierarchies or {}, "totals": totals}
+        table = _crosstab(source, **how)
+        if table is not None:
+            return table
     selection = selection_of(
         records.where,
         records.header,
@@ -188,6 +204,13 @@ def read_table(
     if count is None:  # records are people, never totals
         totals = False
     return owned_table(table, records.where, selection.names, hierarchies or {}, totals)
+
+
+def _crosstab(source: Any, **how: Any) -> Table | None:
+    """A crosstab; None if the source is something else."""
+    from cellbounds.data.owned_crosstabs import crosstab_table  # few tables are such
+
+    return crosstab_table(source, **how)
 
 
 def _from_array(

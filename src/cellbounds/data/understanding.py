@@ -352,13 +352,13 @@ class _Draft:
             if last == axis or any(name in self.trees for name in self.names[axis : last + 1]):
                 continue
             lines = self._lines_together(axis, last)
-            codes = list({code: None for line in lines.by_others.values() for code in line})
-            total = next(code for code in codes if names_a_total(code[0]))  # type: ignore[index]
+            codes: list[Any] = list({code: 0 for line in lines.by_others.values() for code in line})
+            total = next(code for code in codes if names_a_total(code[0]))
             parts = [code for code in codes if code != total]
             seen = confirm_total(lines, total, parts, self.where, **how)
             self.notes.append(f"totals of {lines.name} add up on {_lines([seen])}")
             for place in range(axis, last + 1):
-                name, top = self.names[place], total[place - axis]  # type: ignore[index]
+                name, top = self.names[place], total[place - axis]
                 levels = [code for code in self.codes(place) if code != top]
                 self.trees[name] = Hierarchy(levels, total=top)
                 self.joint[name] = (axis, last)
