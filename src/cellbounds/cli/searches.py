@@ -235,8 +235,9 @@ def suggest(given: Given) -> int:
     """Find safe releases near RELEASE, if publishing that about TABLE is not safe.
 
     Fewer decimals, coarser counts, merged levels, variables dropped, statements withheld, figures
-    suppressed with the secondary (complementary) suppression that protects them: every suggestion is judged before it is shown, and they are ranked by what they keep.
-    Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
+    suppressed with the secondary (complementary) suppression that protects them: every suggestion
+    is judged before it is shown, and they are ranked by what they keep. Leaves with 0 if RELEASE
+    is safe or a safe release was found, with 1 if none was found.
     """
     from cellbounds.disclosure.suggesting import suggest as suggest_releases
 
