@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,3 +167,24 @@ def test_rates_have_no_place_in_a_printed_table() -> None:
         printed_table(cb.publish(table, "[mp3|gender]@1"))
     with pytest.raises(cb.InvalidInput, match="different rules"):
         printed_table(cb.publish(table, "[mp3]~5", "[gender]"))
+
+
+@pytest.mark.parametrize("how", ["[mun+,sex+]", "[mun+,sex+]<8~5", "[mun+]~3"])
+def test_hierarchies_are_printed_and_read_again(how: str, tmp_path) -> None:
+    records = {
+        "county": ["N", "N", "S", "S", "S"],
+        "mun": ["N1", "N2", "S1", "S2", "S2"],
+        "sex": ["f", "m", "f", "m", "f"],
+        "count": [3, 12, 7, 9, 22],
+    }
+    hierarchies = {"mun": ["county", "mun"]}
+    table = cb.read_table(pd.DataFrame(records), count="count", hierarchies=hierarchies)
+    table = table if "sex" in how else table.margin(["mun"])
+    release = cb.publish(table, how)
+    printed = printed_table(release)
+    assert release_of([printed]).digest == release.digest
+    if how == "[mun+,sex+]":
+        release.write(tmp_path / "out.tab")
+        (found,) = cb.read_published(tmp_path / "out.tab").tables
+        assert found.entries == printed.entries
+        assert found.hierarchies["mun"].children("N") == ("N1", "N2")
