@@ -9,6 +9,7 @@ import polars
 import pytest
 
 import cellbounds as cb
+from cellbounds.data import owned_crosstabs
 
 
 def with_totals(table, total="Total", mend=None):
@@ -74,6 +75,7 @@ def test_two_totals_or_unknown_ones_are_refused():
     frame = polars.DataFrame({"a": ["Total", "All", "x"], "count": [1, 1, 1]})
     with pytest.raises(cb.InvalidInput, match="are all called totals"):
         cb.read_table(frame)
+
     for given, said in (({"b": "x"}, "no variable"), ({"a": "z"}, "unknown level")):
         with pytest.raises(cb.InvalidInput, match=said):
             cb.read_table(frame, totals=given)
@@ -117,5 +119,12 @@ def test_crosstabs_of_the_owner_are_read_without_their_totals(tmp_path):
 
 def test_what_is_no_crosstab_keeps_its_error():
     frame = polars.DataFrame({"a": ["x", "y"], "n": [1, 2]})
+    with pytest.raises(cb.InvalidInput, match="count"):
+        cb.read_table(frame)
+
+
+def test_large_records_are_not_looked_at_twice(monkeypatch):
+    monkeypatch.setattr(owned_crosstabs, "grids_of", None)  # which would be called
+    frame = polars.DataFrame({"a": ["x"] * (owned_crosstabs.MOST_ROWS + 1)})
     with pytest.raises(cb.InvalidInput, match="count"):
         cb.read_table(frame)

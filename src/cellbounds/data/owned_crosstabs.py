@@ -18,6 +18,10 @@ from cellbounds.data.understanding import Meaning, understand
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 
+LARGEST, MOST_ROWS = 2**22, 10_000
+"""Bytes of a file and rows of a frame that are looked at: what is larger is no crosstab, but
+records whose reader forgot to say so."""
+
 
 def crosstab_table(
     source: Any,
@@ -51,9 +55,10 @@ def crosstab_table(
 
 def _crosstab(source: Any, encoding: str, delimiter: str, sheet: str | None) -> SheetTable | None:
     """The only table of a source, if it is a crosstab of figures."""
-    if not isinstance(source, str | Path) and not hasattr(source, "columns"):
-        return None
-    if isinstance(source, str | Path) and not Path(source).is_file():
+    if isinstance(source, str | Path):
+        if not Path(source).is_file() or Path(source).stat().st_size > LARGEST:
+            return None
+    elif not hasattr(source, "columns") or getattr(source, "shape", [LARGEST])[0] > MOST_ROWS:
         return None
     legend = Legend()
     try:

@@ -16,14 +16,19 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.statements.hiding import HidingRule, hiding_rules
 from cellbounds.statements.inequalities import MarginBounds
 from cellbounds.statements.mechanisms import Mechanism, RandomRounding, mechanism_of
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import LONGEST, whole_number
 from cellbounds.statements.rounding import (
     COUNT_ROUNDINGS,
+    INTERVAL,
+    LAST_DIGIT,
+    RULE,
     check_count_rounding,
     count_ends,
+    is_interval,
     round_counts,
 )
 from cellbounds.statements.statement import (
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
 """What stands for a suppressed count in text, in small letters."""
 
-_RULE = ("base", "rounding", "below", "noise")
+_RULE = ("base", "rounding", "below", "noise", "rule")
 """How numbers differ from counts, in files and ledgers."""
 
 _ONE_SIDED = re.compile(r"(<=|<|>=|>)\s*([0-9]+)")
@@ -72,6 +77,9 @@ class Margin(BoundedCounts, Tabulated):
     below
         Counts below this whole number were hidden before the others were rounded ("redact, then
         round"), so that a number stands for counts of at least it. Goes with a base.
+    rule
+        ``"rounding"`` (default): a rounded number stands for the counts of which the rule makes it.
+        ``"interval"``: halves belong to both their neighbours under ``"half-even"``.
     noise
         The law of the noise by which the numbers differ from the counts:
         ``{"laplace": "1/2"}`` (a difference d has a probability proportional to the ratio to the
@@ -101,7 +109,10 @@ class Margin(BoundedCounts, Tabulated):
     [1, 9]
     """
 
-    __slots__ = ("base", "below", "entries", "lower", "noise", "rounding", "upper", "variables")
+    __slots__ = (
+        *("base", "below", "entries", "interval", "lower", "noise", "rounding", "upper"),
+        "variables",
+    )
 
     kind: ClassVar[str] = "margin"
 
@@ -122,11 +133,13 @@ class Margin(BoundedCounts, Tabulated):
         base: object = None,
         rounding: str | None = None,
         below: object = None,
+        rule: str = RULE,
         noise: object = None,
     ) -> None:
         self.variables = variable_names(variables, "a margin")
         name = f"[{names_text(self.variables)}]"
         self.base = self.rounding = None
+        self.interval = is_interval(rule)
         if base is None and rounding is not None:
             raise InvalidInput(
                 f"the margin {name}: rounding={rounding!r} without a base; give base= too, or "
@@ -187,7 +200,8 @@ class Margin(BoundedCounts, Tabulated):
 
     def _ends(self, entry: int | str | None) -> tuple[int, int]:
         """The smallest and the largest count that an entry stands for; -1: no largest."""
-        low, high = _ends(entry, self.base, self.rounding, self.noise)
+        how = self.base, self.rounding, self.noise
+        low, high = _ends(entry, *how, interval=self.interval)
         redacted = self.below is not None and isinstance(entry, int)
         return (max(low, self.below or 0), high) if redacted else (low, high)
 
@@ -256,6 +270,8 @@ class Margin(BoundedCounts, Tabulated):
             ends = COUNT_ROUNDINGS[self.rounding]
             meaning += f": {ends.words(Fraction(self.base), 'count')}"
             meaning += "" if self.below is None else f" and count >= {self.below}"
+            if self.rounding == LAST_DIGIT and not self.interval:
+                meaning += f" if p is an even multiple of {self.base}, without the ends if odd"
         return meaning + summed_over(self.variables, domain)
 
     def known(self, domain: Domain) -> MarginBounds:
@@ -342,6 +358,17 @@ class Margin(BoundedCounts, Tabulated):
         shown = [isinstance(entry, int) for entry in self.entries.flat]
         return ~np.array(shown, dtype=bool).reshape(self.entries.shape)
 
+    def hiding_rules(
+        self,
+        closed: BoolArray,
+        *,
+        zeros_shown: bool | None,
+        marks: bool,
+        most: int | None,
+    ) -> Iterator[list[HidingRule]]:
+        """What hiding some of its counts gives away of them."""
+        return hiding_rules(self, closed, zeros_shown=zeros_shown, marks=marks, most=most)
+
     @property
     def withholdable(self) -> BoolArray:
         """Which entries say anything at all: with noise, every number does."""
@@ -378,6 +405,15 @@ class Margin(BoundedCounts, Tabulated):
         """The same as withheld: a suppressed entry is published as such."""
         return self.withheld(hidden) if hidden.any() else self
 
+    def as_intervals(self) -> Self | None:
+        """The same counts, halves belonging to both their neighbours."""
+        if self.rounding != LAST_DIGIT or self.interval:
+            return None
+        read = type(self)
+        return read(
+            self.variables, self.entries, base=self.base, rounding=self.rounding, rule=INTERVAL
+        )
+
     def lines(self) -> Iterator[tuple[int | slice, ...]]:
         """Every line of entries along an axis."""
         shape = self.entries.shape
@@ -389,7 +425,8 @@ class Margin(BoundedCounts, Tabulated):
     def request(self) -> Request:
         """The notation, with the rule of rounding or the law of the noise."""
         rounding = "nearest" if self.rounding == "random" else self.rounding
-        return replace(parse(self.notation).ruled(rounding), noise=self.noise)
+        request = parse(self.notation).ruled(rounding)
+        return replace(request, noise=self.noise, interval=self.interval)
 
     @classmethod
     def requested(cls, request: Request) -> bool:
@@ -407,7 +444,9 @@ class Margin(BoundedCounts, Tabulated):
                 figures = np.where(
                     counts < request.below, f"<{request.below}", figures.astype(object)
                 )
-            return cls(names, figures, base=request.base, rounding=rule, below=request.below)
+            how: dict[str, Any] = {"rounding": rule, "below": request.below}
+            how["rule"] = INTERVAL if request.interval else RULE
+            return cls(names, figures, base=request.base, **how)
         if request.noise is not None:
             if rng is None:
                 raise InvalidInput("noise needs rng=; give a seed or a numpy Generator")
@@ -422,7 +461,10 @@ class Margin(BoundedCounts, Tabulated):
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values."""
-        return {self.kind: self._entry(self.entries.tolist())}
+        plain = self._entry(self.entries.tolist())
+        if self.rounding == LAST_DIGIT and not self.interval:
+            plain["rule"] = RULE
+        return {self.kind: plain}
 
     def _entry(self, counts: object) -> dict[str, Any]:
         entry = {"variables": list(self.variables), "counts": counts}
@@ -436,15 +478,18 @@ class Margin(BoundedCounts, Tabulated):
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        rule = {key: values[key] for key in _RULE if key in values}
-        return cls(values["variables"], values["counts"], **rule)
+        how = {"rule": INTERVAL} | {key: values[key] for key in _RULE if key in values}
+        return cls(values["variables"], values["counts"], **how)
 
     def to_entry(self, domain: Domain, figures: str) -> FileEntry:
         """Variables and rule; the counts in a column."""
         entries = ["" if entry is None else entry for entry in self.entries.flat]
         lines = zip(domain.project(self.variables).cells(), entries, strict=True)
         rows = [[*labels, entry] for labels, entry in lines]
-        return self._entry(figures), ("count",), rows
+        entry = self._entry(figures)
+        if self.rounding == LAST_DIGIT and self.interval:
+            entry["rule"] = INTERVAL
+        return entry, ("count",), rows
 
     @classmethod
     def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
@@ -522,7 +567,12 @@ def _read_entry(
 
 
 def _ends(
-    entry: int | str | None, base: int | None, rounding: str | None, noise: Mechanism | None
+    entry: int | str | None,
+    base: int | None,
+    rounding: str | None,
+    noise: Mechanism | None,
+    *,
+    interval: bool = False,
 ) -> tuple[int, int]:
     """The smallest and the largest count that an entry stands for; -1: no largest."""
     if entry is None:
@@ -531,7 +581,9 @@ def _ends(
         support = noise.support(entry)
         return (0, -1) if support is None else (support[0], support[-1])
     if isinstance(entry, int):
-        return (entry, entry) if base is None else count_ends(entry, base, rounding or "nearest")
+        if base is None:
+            return entry, entry
+        return count_ends(entry, base, rounding or "nearest", interval=interval)
     one_sided = _ONE_SIDED.fullmatch(entry)
     if one_sided:
         sign, number = one_sided[1], int(one_sided[2])
