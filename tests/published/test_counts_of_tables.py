@@ -165,9 +165,9 @@ def test_analgesic_two_way(case):
     ("options", "key"),
     [
         ({}, "exact rates"),
-        ({"eps": "0.05"}, "within 0.05"),
-        ({"eps": "0.05", "strict": True}, "within 0.05, strict"),
-        ({"eps": "0.1"}, "within 0.1"),
+        ({"eps": "0.05", "rule": "interval"}, "within 0.05"),
+        ({"eps": "0.05", "strict": True, "rule": "interval"}, "within 0.05, strict"),
+        ({"eps": "0.1", "rule": "interval"}, "within 0.1"),
     ],
     ids=str,
 )

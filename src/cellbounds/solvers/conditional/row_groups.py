@@ -119,7 +119,7 @@ def _merged(groups: BoolArray, numbers: IntArray) -> IntArray:
     return np.stack([numbers[own].sum(axis=0, dtype=numbers.dtype) for own in groups])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MergedShapes(RowShapes):
     """Facts about each row with merged columns.
 
