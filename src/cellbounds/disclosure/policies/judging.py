@@ -263,9 +263,13 @@ def _covers(case: Case, spoken: set[str]) -> bool:
 def _implied(main: Case, covering: _Seen | None) -> bool:
     """Whether the cells are safe because those of all variables that are spoken of are.
 
-    That is, if each cell is a part of one of those: derived levels may leave somebody out.
+    That is, if each cell is a part of one of those: derived levels may leave somebody out. And if
+    every rule was asked there: a margin that shows its counts says nothing of hidden ones.
     """
     if covering is None or not main.policy.carries_over():
+        return False
+    wanted = sum(not rule.about_figures for rule in main.policy.rules)
+    if len(covering.case.policy.rules) < wanted:
         return False
     parts = all(map(main.release.domain.shares_out, covering.case.over))
     return parts and worst(one.outcome for one in covering.findings) is Outcome.SAFE
