@@ -6,11 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from bruteforce import compositions
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cellbounds.disclosure.protecting.branch_and_cut import Unprotectable, best_pattern
+from bruteforce import compositions
+from cellbounds.disclosure.protecting.branch_and_cut import best_pattern
+from cellbounds.disclosure.protecting.patterns import Unprotectable
 from cellbounds.disclosure.protecting.suppression_problem import (
     Level,
     SuppressionProblem,
@@ -45,12 +46,17 @@ def problem_of(leaves: np.ndarray, threshold: int, ask: str, least: int) -> Supp
     small = (counts >= 1) & (counts < threshold)
     fixed = counts == 0
     fixed[0] = True  # N is known
+    protected = np.flatnonzero(small & ~fixed)
     levels = {
-        "known": lambda count: {"width": 1},
-        "below the threshold": lambda count: {"above": threshold - count},
-        "both sides": lambda count: {"above": 1, "below": 1},
-        "three values": lambda count: {"width": 2},
+        "known": {"width": 1},
+        "below the threshold": {},
+        "both sides": {"above": 1, "below": 1},
+        "three values": {"width": 2},
     }[ask]
+    if ask == "below the threshold":
+        chosen = [Level(int(cell), above=threshold - int(counts[cell])) for cell in protected]
+    else:
+        chosen = [Level(int(cell), **levels) for cell in protected]
     return of_tables(
         counts,
         equations,
@@ -58,9 +64,7 @@ def problem_of(leaves: np.ndarray, threshold: int, ask: str, least: int) -> Supp
         total=int(leaves.sum()),
         fixed=fixed,
         least=np.where(counts == 0, 0, least),
-        levels=tuple(
-            Level(int(cell), **levels(int(counts[cell]))) for cell in np.flatnonzero(small & ~fixed)
-        ),
+        levels=tuple(chosen),
     )
 
 
@@ -135,5 +139,7 @@ def test_hidden_cells_that_are_at_least_one() -> None:
 
 
 def test_what_cannot_be_protected_is_said() -> None:
-    problem = problem_of(np.array([1, 0, 0]), 2, "known", 1)
-    assert not problem.levels or pytest.raises(Unprotectable, best_pattern, problem)
+    """A lone record whose total is known."""
+    problem = problem_of(np.array([[1, 0], [0, 3]]), 2, "known", 1)
+    with pytest.raises(Unprotectable):
+        best_pattern(problem)

@@ -15,7 +15,6 @@ import numpy as np
 
 from cellbounds.disclosure.protecting.covers import Covers
 from cellbounds.disclosure.protecting.patterns import (
-    Unprotectable,
     cleaned,
     pattern_of,
     unprotected,

@@ -167,8 +167,8 @@ class Covers:
 
     def _add(self, columns: IntArray, values: IntArray, least: int) -> None:
         # Of multiples of one inequality one is enough.
-        shared = int(np.gcd.reduce(np.append(values, least)))
-        columns, values, least = columns, values // max(shared, 1), least // max(shared, 1)
+        shared = max(int(np.gcd.reduce(np.append(values, least))), 1)
+        values, least = values // shared, least // shared
         key = b"|".join([columns.tobytes(), values.tobytes(), str(least).encode()])
         if key not in self._seen:
             self._seen.add(key)

@@ -84,9 +84,9 @@ class Attack:
     def cut(self, cell: int, sign: int, need: int, multipliers: FloatArray) -> tuple[IntArray, int]:
         """What hiding has to provide for a move of `need`: ``weights[hidden].sum() >= rest``.
 
-        For any multipliers u the move d of a cell is ``sign d = (sign e - u E) d``, as E d = 0; each
-        term is at most its coefficient times the room of that cell, and nothing where it is shown.
-        In whole numbers; no single cell counts for more than is needed.
+        For any multipliers u the move d of the cell c is ``sign d_c = (sign e_c + u E) d``, as E d
+        is 0; each term is at most its coefficient times the room of that cell, and nothing where
+        the cell is shown. In whole numbers; no cell counts for more than is needed.
         """
         scale, rounded = _rounded(multipliers)
         reduced = self._columns @ rounded

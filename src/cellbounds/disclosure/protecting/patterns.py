@@ -21,7 +21,7 @@ Support = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Unprotectable(Exception):  # noqa: N818  (a finding that ends a search, not an error)
+class Unprotectable(Exception):
     """No pattern keeps a level: even with everything hidden the attacker knows too much."""
 
     level: Level
@@ -41,12 +41,9 @@ def cheapest(paths: Paths, level: Level) -> tuple[float, FloatArray] | None:
 
 def alternatives(level: Level) -> list[tuple[tuple[int, int], ...]]:
     """The sets of moves, as sign and amount, each of which keeps a level."""
-    if level.above + level.below >= level.width:
-        asked = ((1, level.above), (-1, level.below))
-        return [tuple(move for move in asked if move[1])]
-    up, down = level.width - level.below, level.width - level.above
-    ways = [((1, up), (-1, level.below)), ((1, level.above), (-1, down))]
-    return [tuple(move for move in way if move[1]) for way in ways]
+    least = max(level.width - level.above - level.below, 0)
+    splits = [(level.above + least - down, level.below + down) for down in range(least + 1)]
+    return [tuple(one for one in ((1, up), (-1, down)) if one[1]) for up, down in splits]
 
 
 def pattern_of(
