@@ -139,7 +139,7 @@ def test_hidden_cells_that_are_at_least_one() -> None:
 
 
 def test_what_cannot_be_protected_is_said() -> None:
-    """A lone record whose total is known."""
-    problem = problem_of(np.array([[1, 0], [0, 3]]), 2, "known", 1)
+    """The only record, whose total is known."""
+    problem = problem_of(np.array([[1, 0], [0, 0]]), 2, "known", 1)
     with pytest.raises(Unprotectable):
         best_pattern(problem)
