@@ -42,6 +42,7 @@ CERTIFYING = 0.75
 @options.state_option
 @options.certificate_option
 @options.output_options
+@option("--over A,B", "Judge the cells of this margin alone; may be repeated.", multiple=True)
 def audit(given: Given) -> int:
     """Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.
 
@@ -54,7 +55,8 @@ def audit(given: Given) -> int:
     from cellbounds.disclosure.policies import policy_of
     from cellbounds.report.audit_text import render
 
-    over = options.names_of(given.over, "--over")
+    margins = [options.names_of(one, "--over") or [] for one in given.over] or None
+    over = margins and margins[0]
     check_outputs(
         [*given.reports, given.certificate, given.output, given.state],
         [given.table, *given.release, *given.knows, given.key, given.policy],
@@ -74,7 +76,7 @@ def audit(given: Given) -> int:
                 table,
                 release,
                 policy,
-                over=over,
+                over=margins,
                 independent=given.independent,
                 knows=knows,
                 budget=answering,
@@ -150,6 +152,7 @@ def _write_certificate(
 @options.state_option
 @options.certificate_option
 @options.output_options
+@options.over_option
 def attack(given: Given) -> int:
     """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
     from cellbounds.report.audit_text import render

@@ -498,7 +498,6 @@ output_options = combined(
     style_option("table|json|csv|html"),
     output_option,
     option("--all", "Show every cell in a table.", "everything"),
-    over_option,
 )
 """How to write what is known of cells."""
 
