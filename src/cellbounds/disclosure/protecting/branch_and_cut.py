@@ -49,6 +49,8 @@ class Best:
         Its cost, and a proven lower bound on that of any pattern that keeps all levels.
     nodes, cuts
         How much was searched.
+    stopped
+        Whether time ended the search.
     """
 
     hidden: BoolArray
@@ -56,6 +58,7 @@ class Best:
     bound: int
     nodes: int
     cuts: int
+    stopped: bool = False
 
     @property
     def optimal(self) -> bool:
@@ -151,7 +154,9 @@ class Search:
                 self._heap.clear()  # the best of those that are left: none is cheaper
                 break
             self._plunge(bound, chosen, most_nodes, effort)
-        return Best(self.hidden, self.cost, self.bound, self.nodes, len(self.covers.rows))
+        bound, cuts = self.bound, len(self.covers.rows)
+        stopped = bound < self.cost and effort.spent
+        return Best(self.hidden, self.cost, bound, self.nodes, cuts, stopped)
 
     def _plunge(self, bound: int, chosen: dict[int, int], most: int, effort: Budget) -> None:
         """Go down from a node, the likelier branch first; the others wait."""

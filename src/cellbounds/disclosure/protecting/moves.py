@@ -99,6 +99,12 @@ class Attack:
         )
         return np.minimum(weights, rest), rest
 
+    def never(self, cell: int, sign: int, need: int) -> bool:
+        """Whether a move of `need` is impossible with all hidden that may be: exactly."""
+        reached = self.reach(cell, sign, need)
+        weights, rest = self.cut(cell, sign, need, reached.multipliers)
+        return int(weights.sum()) < rest
+
 
 def _rounded(multipliers: FloatArray) -> tuple[int, IntArray]:
     """Multipliers as whole numbers over a common denominator."""

@@ -126,3 +126,18 @@ def cleaned(
 
 def _support(moved: FloatArray) -> Support:
     return frozenset(np.flatnonzero(moved > NEAR).tolist())
+
+
+def hopeless(problem: SuppressionProblem) -> tuple[Level, ...]:
+    """The levels that no pattern keeps: proven in whole numbers with everything hidden."""
+    attack = Attack(problem)
+    attack.weigh((~problem.fixed).astype(float))
+    return tuple(one for one in problem.levels if not _kept(attack, one) and _refuted(attack, one))
+
+
+def _refuted(attack: Attack, level: Level) -> bool:
+    """Whether multipliers prove that no way to keep a level exists, whatever is hidden."""
+    return all(
+        any(attack.never(level.cell, sign, amount) for sign, amount in way)
+        for way in alternatives(level)
+    )

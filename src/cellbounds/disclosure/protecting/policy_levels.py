@@ -1,0 +1,77 @@
+"""What a policy asks of suppression: which counts are hidden, and how uncertain they must stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellbounds.disclosure.policies import MinimumCount, Policy, SmallCounts
+from cellbounds.disclosure.protecting.published_cells import PublishedCells
+from cellbounds.disclosure.protecting.suppression_problem import Level
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What a policy asks of the cells.
+
+    Attributes
+    ----------
+    primary
+        Published cells whose count may not be shown.
+    levels
+        How uncertain counts must stay, those of cells that are not published too.
+    zeros
+        Whether zeros are hidden like other small counts: otherwise all of them are shown, and a
+        hidden count is known to be at least 1.
+    left
+        The rules that suppression was not chosen by; they are judged at the end.
+    """
+
+    primary: BoolArray
+    levels: tuple[Level, ...]
+    zeros: bool
+    left: tuple[str, ...]
+
+
+def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
+    """What the rules of a policy about small counts ask; zeros that everybody knows are none."""
+    counts, judged = cells.counts, cells.judged() & ~cells.closed
+    if cells.total is not None:
+        judged[cells.total] = False  # everybody knows N
+    hidden = np.zeros(len(counts), dtype=bool)
+    levels: list[Level] = []
+    zeros, left = False, []
+    for rule in policy.rules:
+        # Two kinds of rule speak of small figures; others look at rows, or at probabilities.
+        if isinstance(rule, SmallCounts):
+            _check(rule)
+            small = rule.lacking(counts, counts, counts) & judged
+            levels += [_level(rule, int(cell), int(counts[cell])) for cell in np.flatnonzero(small)]
+            hidden |= small
+            zeros |= rule.zeros
+        elif isinstance(rule, MinimumCount):
+            hidden |= (counts < rule.at_least) & (rule.zeros | (counts > 0)) & judged
+            zeros |= rule.zeros
+        else:
+            left.append(rule.name)
+    if policy.respondent:
+        left.append("respondent")
+    return Asked(hidden & cells.published, tuple(levels), zeros, tuple(left))
+
+
+def _level(rule: SmallCounts, cell: int, count: int) -> Level:
+    above, below, width = rule.asked(count)
+    return Level(cell, above=above, below=below, width=width)
+
+
+def _check(rule: SmallCounts) -> None:
+    asked = (rule.values, rule.width, rule.relative, rule.protect_above, rule.protect_below)
+    several = sum(one is not None for one in asked) + bool(rule.above_threshold)
+    if rule.need == "any" and several > 1:
+        raise InvalidInput(
+            f"the rule {rule.name} leaves open which of {several} things is kept (need='any'); "
+            "suppression is chosen for all that is asked: give need='all', or one of them"
+        )
