@@ -30,8 +30,8 @@ WHOLE = 1e-6
 ROUNDS, ROUNDS_BELOW = 200, 3
 """Rounds of inequalities at the root, and at each further node."""
 
-STARTS = 4
-"""Quick patterns before the search, and from the relaxation at its root."""
+STARTS, CHEAP = 4, 100_000
+"""Quick patterns before the search, where levels times cells are no more than this; else one."""
 
 REPAIRED = 10
 """Every so many nodes the relaxation is rounded to a pattern and repaired."""
@@ -268,14 +268,15 @@ def first_pattern(problem: SuppressionProblem, effort: Budget = UNLIMITED) -> Bo
     best: BoolArray | None = None
     levels = sorted(problem.levels, key=lambda level: -int(problem.counts[level.cell]))
     costs = problem.costs.astype(float)
-    for start in range(STARTS):
+    cheap = len(levels) * len(costs) <= CHEAP
+    for start in range(STARTS if cheap else 1):
+        if start and effort.spent:
+            break
         if start:
             shuffled = np.random.default_rng(start).permutation(len(levels))
             levels = [levels[place] for place in shuffled]
         hidden = cleaned(problem, pattern_of(problem, levels, problem.forced, costs), effort)
         if best is None or problem.cost(hidden) < problem.cost(best):
             best = hidden
-        if effort.spent:
-            break
     assert best is not None
     return best

@@ -80,6 +80,8 @@ class Covers:
     def _cut(self, level: Level, hidden: FloatArray, shares: FloatArray, least: float) -> None:
         up, down = level.amounts
         attack, cell = self.attack, level.cell
+        if self._satisfied(level, shares, least):
+            return
         above = attack.reach(cell, 1, up) if up else None
         below = attack.reach(cell, -1, down) if down else None
         if above is not None and above.amount < level.above - least:
@@ -96,6 +98,15 @@ class Covers:
             common = int(np.lcm(rest, other_rest))
             weights = first * (common // rest) + other * (common // other_rest)
             self._missed(np.minimum(weights, common), common, hidden, least)
+
+    def _satisfied(self, level: Level, shares: FloatArray, least: float) -> bool:
+        """Whether moves that were found for others show that no inequality is missed."""
+        up, down = self.attack.up[level.cell] + least, self.attack.down[level.cell] + least
+        variable = self.directions.get(level)
+        if variable is None:
+            return level.kept(up, down)
+        share = float(shares[variable])
+        return max(up, down) >= 1 and up >= share and down >= 1 - share
 
     def _either(
         self,

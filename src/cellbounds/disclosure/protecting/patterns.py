@@ -16,10 +16,6 @@ from cellbounds.runtime.scaled_floats import FloatArray
 FREE = 1e-3
 """What a hidden cell costs beside shown ones: of two ways the one through fewer cells is taken."""
 
-Support = frozenset[int]
-"""The cells that a move moves."""
-
-
 @dataclass(frozen=True, slots=True)
 class Unprotectable(Exception):
     """No pattern keeps a level: even with everything hidden the attacker knows too much."""
@@ -27,16 +23,35 @@ class Unprotectable(Exception):
     level: Level
 
 
-def cheapest(paths: Paths, level: Level) -> tuple[float, FloatArray] | None:
-    """The cheapest way to keep a level: its cost, and which cells move."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """Moves that keep a level: how far each cell goes up and down in them, and what they cost."""
+
+    cost: float
+    up: FloatArray
+    down: FloatArray
+
+    @property
+    def moved(self) -> BoolArray:
+        """The cells that move."""
+        return np.asarray((self.up > NEAR) | (self.down > NEAR))
+
+    def keeps(self, level: Level) -> bool:
+        """Whether the same moves keep another level."""
+        return level.kept(self.up[level.cell] + NEAR, self.down[level.cell] + NEAR)
+
+
+def cheapest(paths: Paths, level: Level) -> Way | None:
+    """The cheapest way to keep a level."""
     found = []
     for way in alternatives(level):
         moves = [paths.path(level.cell, sign, amount) for sign, amount in way]
-        if all(move is not None for move in moves):
-            known = [move for move in moves if move is not None]
-            moved = np.max([np.abs(move) for _, move in known], axis=0)
-            found.append((sum(cost for cost, _ in known), moved))
-    return min(found, key=lambda one: one[0], default=None)
+        known = [move for move in moves if move is not None]
+        if len(known) == len(moves):
+            up = np.maximum.reduce([np.maximum(move, 0) for _, move in known])
+            down = np.maximum.reduce([np.maximum(-move, 0) for _, move in known])
+            found.append(Way(sum(cost for cost, _ in known), up, down))
+    return min(found, key=lambda one: one.cost, default=None)
 
 
 def alternatives(level: Level) -> list[tuple[tuple[int, int], ...]]:
@@ -62,11 +77,15 @@ def pattern_of(
     paths, hidden = Paths(problem), start | problem.forced
     charged = np.where(hidden, FREE, np.maximum(costs, FREE))
     paths.charge(charged)
+    ways: list[Way] = []
     for level in levels:
+        if any(way.keeps(level) for way in ways):
+            continue  # what is hidden already keeps it
         found = cheapest(paths, level)
         if found is None:
             raise Unprotectable(level)
-        new = (found[1] > NEAR) & ~hidden
+        ways.append(found)
+        new = found.moved & ~hidden
         if new.any():
             hidden |= new
             charged[new] = FREE
@@ -81,6 +100,8 @@ def unprotected(attack: Attack, levels: Iterable[Level], hidden: BoolArray) -> l
 
 
 def _kept(attack: Attack, level: Level) -> bool:
+    if level.kept(attack.up[level.cell] + NEAR, attack.down[level.cell] + NEAR):
+        return True  # by moves that were found for others
     up, down = level.amounts
     reached = [
         attack.reach(level.cell, sign, most).amount + NEAR if most else 0.0
@@ -100,32 +121,40 @@ def cleaned(
     hidden = hidden.copy()
     paths = Paths(problem, hidden)
     paths.charge(np.where(hidden, 1.0, np.inf))
-    used: dict[Level, Support] = {}
+    pool: list[Way] = []
+    used: dict[Level, Way] = {}
     for level in problem.levels:
-        found = cheapest(paths, level)
-        if found is None:
-            raise Unprotectable(level)
-        used[level] = _support(found[1])
+        used[level] = _known(pool, level, hidden) or _found(paths, level, pool)
     tries = np.flatnonzero(hidden & ~problem.forced)
     for cell in sorted(tries.tolist(), key=lambda one: -problem.costs[one]):
         if effort.spent:
             break
+        hidden[cell] = False
         paths.bar(cell, True)
-        others = {}
-        for level in (one for one, support in used.items() if cell in support):
-            found = cheapest(paths, level)
-            if found is None:
-                paths.bar(cell, False)
-                break
-            others[level] = _support(found[1])
-        else:
-            hidden[cell] = False
-            used.update(others)
+        try:
+            used |= {
+                level: _known(pool, level, hidden) or _found(paths, level, pool)
+                for level, way in used.items()
+                if way.moved[cell]
+            }
+        except Unprotectable:
+            paths.bar(cell, False)
+            hidden[cell] = True
     return hidden
 
 
-def _support(moved: FloatArray) -> Support:
-    return frozenset(np.flatnonzero(moved > NEAR).tolist())
+def _known(pool: list[Way], level: Level, hidden: BoolArray) -> Way | None:
+    """A way that was found for another level, keeps this one, and moves hidden cells only."""
+    fitting = (way for way in reversed(pool) if way.keeps(level) and not way.moved[~hidden].any())
+    return next(fitting, None)
+
+
+def _found(paths: Paths, level: Level, pool: list[Way]) -> Way:
+    found = cheapest(paths, level)
+    if found is None:
+        raise Unprotectable(level)
+    pool.append(found)
+    return found
 
 
 def hopeless(problem: SuppressionProblem) -> tuple[Level, ...]:
