@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.cli import options
+from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, save_chart, say, write_result
 from cellbounds.errors import InvalidInput
@@ -105,7 +106,7 @@ def _designs(given: Given) -> dict[str, Any]:
         "strict": given.strict,
         "merges": _merges(given.merge_levels),
         "total": not given.no_total,
-        "policy": given.policy,
+        "policy": policy_given(given),
         "independent": given.independent,
     }
 
@@ -179,7 +180,8 @@ def _write_explored(frontier: Frontier, given: Given, budget: Budget) -> None:
 def margins(given: Given) -> int:
     """Find the largest sets of margins of TABLE that are safe together.
 
-    TABLE is a tidy CSV file. The candidates are all its margins, unless --way, --margin or
+    Margins of one table are linked tables: safe one by one is not safe together. TABLE is a tidy
+    CSV file. The candidates are all its margins, unless --way, --margin or
     --statement names others. Exit status 0 if some of them may be released, 1 if none, 3 if that
     is not known.
     """
@@ -204,7 +206,7 @@ def margins(given: Given) -> int:
             margins=listed or given.way,
             given=out,
             statements=given.statements or None,
-            policy=given.policy,
+            policy=policy_given(given),
             total=not given.no_total,
             independent=given.independent,
             budget=budget,
@@ -233,9 +235,10 @@ def margins(given: Given) -> int:
 def suggest(given: Given) -> int:
     """Find safe releases near RELEASE, if publishing that about TABLE is not safe.
 
-    Fewer decimals, coarser counts, merged levels, variables dropped, statements or figures
-    withheld: every suggestion is judged before it is shown, and they are ranked by what they keep.
-    Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
+    Fewer decimals, coarser counts, merged levels, variables dropped, statements withheld, figures
+    suppressed with the secondary (complementary) suppression that protects them: every suggestion
+    is judged before it is shown, and they are ranked by what they keep. Leaves with 0 if RELEASE
+    is safe or a safe release was found, with 1 if none was found.
     """
     from cellbounds.disclosure.suggesting import suggest as suggest_releases
 
@@ -251,11 +254,11 @@ def suggest(given: Given) -> int:
         suggestions = suggest_releases(
             table,
             release,
-            given.policy,
+            policy_given(given),
             over=over,
             most=given.most,
             changes=given.changes,
-            knows=options.read_knowledge(given, table.domain),
+            knows=read_knowledge(given, table.domain),
             independent=given.independent,
             budget=budget,
         )

@@ -56,6 +56,8 @@ class LedgerAnswer:
         The last verdict on what is out already.
     knowledge
         What an intruder was taken to know besides; None if nothing was said.
+    intruder
+        What the intruder was said to know for this question alone, such as ``"zeros=always"``.
     entry
         The entry that records it, if one does; ``entry.repeated`` if it was there before.
     """
@@ -69,6 +71,7 @@ class LedgerAnswer:
     smallest: bool | None = None
     before: Outcome = Outcome.SAFE
     knowledge: Release | None = None
+    intruder: tuple[str, ...] = ()
     entry: Entry | None = None
 
     @property
@@ -150,6 +153,7 @@ class LedgerAnswer:
             elif len(self.judged) > 1:
                 lines += ["", f"{target.said}: SAFE"]
             if verdict.outcome is Outcome.SAFE:
+                lines += [f"  the intruder knows: {known}" for known in verdict.intruder]
                 lines += [f"  {note}" for note in verdict.notes]
         if self.entry is not None:
             lines += ["", self.entry.said]

@@ -16,6 +16,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.statements.hiding import HidingRule, hiding_rules
 from cellbounds.statements.inequalities import MarginBounds
 from cellbounds.statements.mechanisms import Mechanism, RandomRounding, mechanism_of
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
@@ -206,9 +207,11 @@ class Margin(BoundedCounts, Tabulated):
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
             parts.append(self.noise.words)
-        ranges = sum(isinstance(entry, str) for entry in self.entries.flat)
+        unstated = sum(entry == ">=0" for entry in self.entries.flat)
+        ranges = sum(isinstance(entry, str) for entry in self.entries.flat) - unstated
         hidden = sum(entry is None for entry in self.entries.flat)
-        for count, what in ((ranges, "as ranges"), (hidden, "suppressed")):
+        counts = (ranges, "as ranges"), (hidden, "suppressed"), (unstated, "not stated")
+        for count, what in counts:
             if count:
                 parts.append(f"{count} of {self.entries.size} {what}")
         return "; ".join(parts) or "exact"
@@ -309,6 +312,17 @@ class Margin(BoundedCounts, Tabulated):
         """Which entries show no count: ranges too."""
         shown = [isinstance(entry, int) for entry in self.entries.flat]
         return ~np.array(shown, dtype=bool).reshape(self.entries.shape)
+
+    def hiding_rules(
+        self,
+        closed: BoolArray,
+        *,
+        zeros_shown: bool | None,
+        marks: bool,
+        most: int | None,
+    ) -> Iterator[list[HidingRule]]:
+        """What hiding some of its counts gives away of them."""
+        return hiding_rules(self, closed, zeros_shown=zeros_shown, marks=marks, most=most)
 
     @property
     def withholdable(self) -> BoolArray:

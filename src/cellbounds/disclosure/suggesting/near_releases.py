@@ -22,7 +22,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
 from cellbounds.statements.notation import Request
 from cellbounds.utility.retained_utility import Retained, retained
 
@@ -46,7 +46,7 @@ class BudgetedJudge:
     table: Table
     policy: Policy
     over: tuple[str, ...] | None
-    knows: tuple[Known, ...]
+    knows: tuple[Statement, ...]
     independent: bool
     original: Release
     effort: Budget
@@ -109,7 +109,7 @@ def suggest(
     over: Iterable[str] | None = None,
     most: int = 10,
     changes: int = 2,
-    knows: Iterable[Known] = (),
+    knows: Iterable[Statement] = (),
     independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
