@@ -33,8 +33,12 @@ ROUNDS, ROUNDS_BELOW = 200, 3
 STARTS, CHEAP = 4, 100_000
 """Quick patterns before the search, where levels times cells are no more than this; else one."""
 
-REPAIRED = 10
-"""Every so many nodes the relaxation is rounded to a pattern and repaired."""
+STEPS = 60_000_000
+"""How much is searched unless said."""
+
+REPAIRED, REPAIR = 10, 10
+"""Every so many nodes the relaxation is rounded to a pattern and repaired, which takes as long as
+so many rounds of attacks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +51,8 @@ class Best:
         The pattern.
     cost, bound
         Its cost, and a proven lower bound on that of any pattern that keeps all levels.
-    nodes, cuts
-        How much was searched.
+    nodes, cuts, steps
+        How much was searched; steps are attacks on single counts times cells.
     stopped
         Whether time ended the search.
     """
@@ -58,6 +62,7 @@ class Best:
     bound: int
     nodes: int
     cuts: int
+    steps: int
     stopped: bool = False
 
     @property
@@ -138,7 +143,8 @@ class Search:
         self.problem, self.covers = problem, Covers(problem)
         self.relaxation = Relaxation(self.covers)
         self.hidden, self.cost = hidden, problem.cost(hidden)
-        self.nodes, self._order = 0, 0
+        self.nodes, self.steps, self._order = 0, 0, 0
+        self._round = len(problem.levels) * len(problem.counts)
         self._heap: list[tuple[int, int, dict[int, int]]] = [(0, 0, {})]
 
     @property
@@ -146,25 +152,30 @@ class Search:
         """What no pattern costs less than, as far as it is proven."""
         return min([self.cost, *(node[0] for node in self._heap)])
 
-    def run(self, most_nodes: int, effort: Budget = UNLIMITED) -> Best:
+    def run(self, steps: int, effort: Budget = UNLIMITED) -> Best:
         """Search until nothing is left that could be cheaper, or the effort is spent."""
-        while self._heap and self.nodes < most_nodes and not effort.spent:
+        self._most = steps
+        while self._heap and not self._over(effort):
             bound, _, chosen = heapq.heappop(self._heap)
             if bound >= self.cost:
                 self._heap.clear()  # the best of those that are left: none is cheaper
                 break
-            self._plunge(bound, chosen, most_nodes, effort)
+            self._plunge(bound, chosen, effort)
         bound, cuts = self.bound, len(self.covers.rows)
-        stopped = bound < self.cost and effort.spent
-        return Best(self.hidden, self.cost, bound, self.nodes, cuts, stopped)
+        stopped = bound < self.cost and self.steps < steps
+        return Best(self.hidden, self.cost, bound, self.nodes, cuts, self.steps, stopped)
 
-    def _plunge(self, bound: int, chosen: dict[int, int], most: int, effort: Budget) -> None:
+    def _over(self, effort: Budget) -> bool:
+        return self.steps >= self._most or effort.spent
+
+    def _plunge(self, bound: int, chosen: dict[int, int], effort: Budget) -> None:
         """Go down from a node, the likelier branch first; the others wait."""
         while True:
-            if self.nodes >= most or effort.spent:
+            if self._over(effort):
                 self._wait(bound, chosen)
                 return
             self.nodes += 1
+            self.steps += self._round
             lower = np.zeros(self.covers.size, dtype=np.int64)
             upper = np.ones(self.covers.size, dtype=np.int64)
             for variable, value in chosen.items():
@@ -178,7 +189,7 @@ class Search:
             bound = max(bound, own)
             if bound >= self.cost:
                 return
-            if self.nodes % REPAIRED == 1:
+            if self.nodes % REPAIRED == 1 and not self._over(effort):
                 self._repair(shares)
             fractional = np.minimum(shares, 1 - shares)
             if fractional.max(initial=0.0) < WHOLE:
@@ -197,8 +208,9 @@ class Search:
         rounds = ROUNDS if self.nodes == 1 else ROUNDS_BELOW
         found = self.relaxation.solve(lower, upper)
         for _ in range(rounds):
-            if found is None or found[1] >= self.cost or effort.spent:
+            if found is None or found[1] >= self.cost or self._over(effort):
                 break
+            self.steps += self._round
             if not self.covers.separate(found[0]):
                 break
             found = self.relaxation.solve(lower, upper)
@@ -206,6 +218,7 @@ class Search:
 
     def _leaf(self, shares: FloatArray) -> bool:
         """Take a pattern of the relaxation if it protects; else True: it was refuted, go on."""
+        self.steps += self._round
         hidden = self.covers.pattern(shares)
         exposed = unprotected(self.covers.attack, self.problem.levels, hidden)
         if exposed:
@@ -235,6 +248,7 @@ class Search:
 
     def _repair(self, shares: FloatArray) -> None:
         """Round a fractional pattern, hide what is missing, and show again what need not be."""
+        self.steps += REPAIR * self._round
         weights = self.covers.whole(shares)
         costs = self.problem.costs * (1 - 0.9 * weights)
         start = self.covers.pattern(shares)
@@ -248,7 +262,7 @@ class Search:
 
 
 def best_pattern(
-    problem: SuppressionProblem, *, nodes: int = 2_000, effort: Budget = UNLIMITED
+    problem: SuppressionProblem, *, steps: int = STEPS, effort: Budget = UNLIMITED
 ) -> Best:
     """The cheapest pattern that keeps all levels, with a proven lower bound on any pattern's cost.
 
@@ -260,7 +274,7 @@ def best_pattern(
         If a level cannot be kept even with everything hidden.
     """
     hidden = first_pattern(problem, effort)
-    return Search(problem, hidden).run(nodes, effort)
+    return Search(problem, hidden).run(steps, effort)
 
 
 def first_pattern(problem: SuppressionProblem, effort: Budget = UNLIMITED) -> BoolArray:

@@ -10,7 +10,7 @@ from cellbounds.disclosure.policies import MinimumCount, Policy, SmallCounts
 from cellbounds.disclosure.protecting.published_cells import PublishedCells
 from cellbounds.disclosure.protecting.suppression_problem import Level
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import BoolArray
+from cellbounds.runtime.arrays import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +26,8 @@ class Asked:
     zeros
         Whether zeros are hidden like other small counts: otherwise all of them are shown, and a
         hidden count is known to be at least 1.
+    least
+        What an intruder knows each count to be at least, if it is hidden.
     left
         The rules that suppression was not chosen by; they are judged at the end.
     """
@@ -33,7 +35,13 @@ class Asked:
     primary: BoolArray
     levels: tuple[Level, ...]
     zeros: bool
+    least: IntArray
     left: tuple[str, ...]
+
+    @property
+    def mark(self) -> str | None:
+        """What a hidden count stands for in a release, to those who see that zeros are shown."""
+        return ">=1" if self.least.max(initial=0) else None
 
 
 def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
@@ -57,9 +65,14 @@ def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
             zeros |= rule.zeros
         else:
             left.append(rule.name)
-    if policy.respondent:
-        left.append("respondent")
-    return Asked(hidden & cells.published, tuple(levels), zeros, tuple(left))
+    least = np.zeros(len(counts), dtype=np.int64)
+    if not zeros and policy.against.zeros != "never":
+        least[cells.published & (counts > 0)] = 1
+    # People in small cells know themselves to be there. All of them together are taken for one
+    # intruder, which is more than any of them knows.
+    small = judged & (counts <= policy.small)
+    least[small] = np.maximum(least, np.minimum(counts, policy.against.respondents))[small]
+    return Asked(hidden & cells.published, tuple(levels), zeros, least, tuple(left))
 
 
 def _level(rule: SmallCounts, cell: int, count: int) -> Level:

@@ -19,7 +19,7 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
 from cellbounds.statements.notation import names_text
-from cellbounds.text import counted, label_keys
+from cellbounds.text import counted, label_keys, wrapped
 from cellbounds.utility.display import Listing, columns_of, more_lines
 from cellbounds.version import __version__
 
@@ -95,8 +95,8 @@ class Protected(Listing):
     proven
         How many cells that must stay uncertain there are, and how many of these have tables, all
         checked in whole numbers, that show that they do.
-    nodes, stopped
-        How much was searched; and whether time ended the search.
+    work, stopped
+        How much was searched, in millions of steps; and whether time ended the search.
     notes
         What else is to be said.
     """
@@ -112,7 +112,7 @@ class Protected(Listing):
     bound: int
     costing: str
     proven: tuple[int, int]
-    nodes: int
+    work: int
     stopped: bool
     seconds: float
     cells: PublishedCells
@@ -152,7 +152,7 @@ class Protected(Listing):
     @property
     def warning(self) -> str:
         """What the list gives away."""
-        return DEPENDS
+        return "\n".join(wrapped(DEPENDS, WIDTH))
 
     def columns(self) -> dict[str, list[Any]]:
         """The hidden figures column by column."""
@@ -172,7 +172,7 @@ class Protected(Listing):
             "version": __version__,
             "verdict": self.outcome.value,
             "policy": self.policy.to_dict(),
-            "warning": self.warning,
+            "warning": DEPENDS,
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "costing": self.costing,
             "cost": self.cost,
@@ -183,7 +183,7 @@ class Protected(Listing):
             "primaries": len(self.primaries),
             "secondaries": len(self.secondaries),
             "proven": {"cells": self.proven[0], "by_tables": self.proven[1]},
-            "nodes": self.nodes,
+            "work": self.work,
             "stopped": self.stopped,
             "seconds": round(self.seconds, 6),
             "notes": list(self.notes),
@@ -237,7 +237,7 @@ class Protected(Listing):
                 by_base = dict(zip(bases, place, strict=True))
                 rows.append(self._line([by_base.get(name, total) for name in names], cell, mark))
                 rows[-1][-1] = _status((sheet.names, place) in primary) if rows[-1][-1] else ""
-        if self.cells.total is not None:
+        if self.cells.total is not None and self.release.stated_total is not None:
             rows.append(self._line([total] * len(names), self.cells.total, mark))
         header = [*label_keys(names, COLUMNS).values(), "count", "true count", "status"]
         columns = columns_of(header, rows)
@@ -253,7 +253,7 @@ class Protected(Listing):
         """Write the finished table as a CSV or Excel file: as :meth:`table` has it."""
         columns, file = self.table(internal=internal, mark=mark), Path(path)
         if file.suffix.lower() == ".xlsx":
-            write_excel(file, {"table": columns})
+            write_excel({"table": columns}, file, private=internal)
         elif file.suffix.lower() == ".csv":
             text = csv_text(list(columns), zip(*columns.values(), strict=True))
             write_whole(file, text, private=internal)
@@ -279,11 +279,15 @@ class Protected(Listing):
             remarks.append(f"{finding.outcome}: {finding.rule}, {finding.where}")
         return [*remarks, *self.notes]
 
+    def _heading(self) -> list[str]:
+        lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
+        return [part for line in lines for part in wrapped(line, WIDTH, "    ")]
+
     def _cost_sentence(self) -> str:
         words = f"cost {self.cost} ({self.costing})"
         if self.optimal:
             return f"{words}: no pattern is cheaper (proven)"
-        why = "the time was spent" if self.stopped else f"{counted(self.nodes, 'node')} searched"
+        why = "the time was spent" if self.stopped else f"{self.work} million steps searched"
         return f"{words}: no pattern costs less than {self.bound} (gap {self.gap:.1%}; {why})"
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
@@ -294,6 +298,9 @@ class Protected(Listing):
         ]
         return header, rows, more_lines(len(self.hidden) - most)
 
+
+WIDTH = 80
+"""Columns that the text above the list takes at most."""
 
 MOST_FINDINGS = 5
 """Findings of the verdict that people are told."""

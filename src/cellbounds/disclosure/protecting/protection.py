@@ -12,6 +12,7 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Policy, judge, policy_of
+from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.protecting.branch_and_cut import Best, best_pattern
 from cellbounds.disclosure.protecting.patterns import hopeless
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
@@ -28,9 +29,10 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import publish
+from cellbounds.text import counted
 
-NODES = 300
-"""Nodes of the search unless said: the same on every machine, whatever its load."""
+WORK = 60
+"""Millions of steps of the search unless said: the same on every machine, whatever its load."""
 
 SEARCH_SHARE = 0.6
 """The part of a budget for choosing; the rest is for attacking what was chosen."""
@@ -48,7 +50,7 @@ def protect(
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
     total: bool = True,
-    nodes: int = NODES,
+    work: int = WORK,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Protected:
@@ -78,9 +80,9 @@ def protect(
         single cells (``{"mun": "North", "age": "old"}``). N is always shown.
     total
         Whether N is published too.
-    nodes
-        How long to search for cheaper patterns and better bounds, in nodes of the search. The
-        result is the same on every run.
+    work
+        How long to search for cheaper patterns and better bounds, in millions of steps: attacks on
+        single counts, times the cells there are. The result is the same on every run.
     budget, seconds
         What the work may cost: a :class:`Budget`, or seconds alone. Where time ends the search,
         the result says so, and may be another one next time.
@@ -112,11 +114,12 @@ def protect(
     begun = time.perf_counter()
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table to be protected")
-    if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 1:
-        raise InvalidInput(f"nodes={nodes!r}; give a whole number, 1 or more")
+    if isinstance(work, bool) or not isinstance(work, int) or work < 0:
+        raise InvalidInput(f"work={work!r}; give a whole number of millions of steps, 0 or more")
     chosen = policy_of(policy)
+    table = with_known_structure(table)
     release = publish(table, *statements, total=total)
-    cells = published_cells(table, release)
+    cells = published_cells(table, release, known_total=chosen.against.total == "known")
     asked = asked_by(chosen, cells)
     problem = suppression_problem(cells, asked, cost=cost, keep=keep, prefer=prefer)
     effort = budget.share(SEARCH_SHARE)
@@ -124,10 +127,10 @@ def protect(
     if open_levels:
         possible = tuple(one for one in problem.levels if one not in open_levels)
         problem = replace(problem, levels=possible)
-    best = best_pattern(problem, nodes=nodes, effort=effort)
+    best = best_pattern(problem, steps=work * 1_000_000, effort=effort)
     shown = whole_moves(problem, best.hidden, budget.share(0.5))
     hidden = best.hidden & cells.published
-    protected = cells.protected(hidden, None if asked.zeros else ">=1")
+    protected = cells.protected(hidden, asked.mark)
     verdict = judge(table, protected, chosen, budget=budget)
     return Protected(
         policy=chosen,
@@ -139,12 +142,12 @@ def protect(
         bound=best.bound,
         costing=_costing(cost),
         proven=(len(problem.levels) + len(open_levels), len(shown.moves)),
-        nodes=best.nodes,
+        work=-(-best.steps // 1_000_000),
         stopped=best.stopped,
         seconds=time.perf_counter() - begun,
         cells=cells,
         pattern=hidden,
-        notes=_notes(asked, shown, release.stated_total is not None),
+        notes=_notes(asked, shown, chosen, known_total=cells.total is not None),
     )
 
 
@@ -180,7 +183,7 @@ def suppression_problem(
     return SuppressionProblem(
         counts=counts,
         equations=cells.equations,
-        least=np.where(published & ~fixed & (not asked.zeros), 1, 0),
+        least=np.where(fixed, 0, asked.least),
         most=np.full(len(counts), most),
         costs=costs,
         forced=forced,
@@ -242,7 +245,7 @@ def _reasons(
     return tuple(Unprotectable(*cells.where(level.cell), why) for level in levels)
 
 
-def _notes(asked: Asked, shown: Shown, total: bool) -> tuple[str, ...]:
+def _notes(asked: Asked, shown: Shown, policy: Policy, *, known_total: bool) -> tuple[str, ...]:
     notes = []
     if shown.open:
         notes.append(
@@ -252,6 +255,13 @@ def _notes(asked: Asked, shown: Shown, total: bool) -> tuple[str, ...]:
     if asked.left:
         rules = ", ".join(asked.left)
         notes.append(f"the figures were not chosen for these rules, which were judged: {rules}")
-    knows = "that zeros are hidden like small counts" if asked.zeros else "that zeros are shown"
-    notes.append(f"the intruder knows {'N, ' if total else ''}the policy, and {knows}")
-    return tuple(notes)
+    known = ["the policy", *(["N"] if known_total else [])]
+    if asked.zeros:
+        known.append("that zeros are hidden like small counts")
+    elif asked.mark is not None:
+        known.append("that zeros are shown: a hidden count is at least 1")
+    people = policy.against.respondents
+    if people:
+        known.append(f"himself in a small cell ({counted(people, 'person', 'people')})")
+        notes.append("chosen against people in all small cells at once, who know more than one")
+    return (*notes, f"the intruder knows {', '.join(known)}")

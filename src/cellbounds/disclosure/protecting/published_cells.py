@@ -52,7 +52,7 @@ class PublishedCells:
     equations
         How cells add up.
     total
-        The cell that holds everybody, if N is published; else None.
+        The cell that holds everybody, if N is published or known; else None.
     """
 
     release: Release
@@ -116,8 +116,12 @@ class _Numbering:
         return np.array([self.number(groups.cells_of(k)) for k in range(groups.size)])
 
 
-def published_cells(table: Table, release: Release) -> PublishedCells:
+def published_cells(
+    table: Table, release: Release, *, known_total: bool = False
+) -> PublishedCells:
     """Number the cells of a release, and find out how they add up.
+
+    With `known_total` N is known to everybody, published or not.
 
     Raises
     ------
@@ -134,7 +138,9 @@ def published_cells(table: Table, release: Release) -> PublishedCells:
         groups.append(cells_behind(domain, names))
         sheets.append(Sheet(names, place, numbering.of(groups[-1])))
     everybody = np.arange(domain.size)
-    shown = numbering.number(everybody) if release.stated_total is not None else None
+    shown = None
+    if known_total or release.stated_total is not None:
+        shown = numbering.number(everybody)
     equations = _equations(domain, sheets, groups, numbering, shown)
     size = len(numbering.sizes)
     base = margin_of(release, table, domain.names)
