@@ -31,7 +31,7 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import publish
 from cellbounds.text import counted
 
-WORK = 60
+WORK = 150
 """Millions of steps of the search unless said: the same on every machine, whatever its load."""
 
 SEARCH_SHARE = 0.6
