@@ -87,6 +87,8 @@ def test_what_is_called_safe_is(case: tuple[cb.Table, list[str], cb.policies.Pol
         assert done.safe
     if done.unprotectable and not policy.respondent:
         assert found
+    if done.proven[0] == done.proven[1] and not policy.respondent:
+        assert done.safe
 
 
 def cost_of_all(done, table: cb.Table) -> int | None:
@@ -130,7 +132,8 @@ def test_no_pattern_is_cheaper(case: tuple[cb.Table, list[str], cb.policies.Poli
         assert not done.safe
     else:
         assert done.bound <= right
-        if done.safe:
+        assert not done.unprotectable
+        if done.proven[0] == done.proven[1]:
             assert done.optimal
             assert done.cost == right
 

@@ -33,8 +33,11 @@ ROUNDS, ROUNDS_BELOW = 200, 3
 STARTS, CHEAP = 4, 100_000
 """Quick patterns before the search, where levels times cells are no more than this; else one."""
 
-STEPS = 60_000_000
+STEPS = 200_000_000
 """How much is searched unless said."""
+
+RELAXED = 8
+"""The relaxation takes as long as attacks of so many cells for each inequality."""
 
 REPAIRED, REPAIR = 10, 10
 """Every so many nodes the relaxation is rounded to a pattern and repaired, which takes as long as
@@ -52,7 +55,7 @@ class Best:
     cost, bound
         Its cost, and a proven lower bound on that of any pattern that keeps all levels.
     nodes, cuts, steps
-        How much was searched; steps are attacks on single counts times cells.
+        How much was searched; steps are attacks on single counts, times cells.
     stopped
         Whether time ended the search.
     """
@@ -175,7 +178,7 @@ class Search:
                 self._wait(bound, chosen)
                 return
             self.nodes += 1
-            self.steps += self._round
+            self.steps += self.covers.size
             lower = np.zeros(self.covers.size, dtype=np.int64)
             upper = np.ones(self.covers.size, dtype=np.int64)
             for variable, value in chosen.items():
@@ -206,15 +209,19 @@ class Search:
     ) -> tuple[FloatArray, int] | None:
         """The relaxation at a node, with the inequalities that its optimum missed."""
         rounds = ROUNDS if self.nodes == 1 else ROUNDS_BELOW
-        found = self.relaxation.solve(lower, upper)
+        found = self._relaxed(lower, upper)
         for _ in range(rounds):
             if found is None or found[1] >= self.cost or self._over(effort):
                 break
             self.steps += self._round
             if not self.covers.separate(found[0]):
                 break
-            found = self.relaxation.solve(lower, upper)
+            found = self._relaxed(lower, upper)
         return found
+
+    def _relaxed(self, lower: IntArray, upper: IntArray) -> tuple[FloatArray, int] | None:
+        self.steps += len(self.covers.rows) * self.covers.size // RELAXED
+        return self.relaxation.solve(lower, upper)
 
     def _leaf(self, shares: FloatArray) -> bool:
         """Take a pattern of the relaxation if it protects; else True: it was refuted, go on."""

@@ -31,14 +31,13 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import publish
 from cellbounds.text import counted
 
-WORK = 150
+WORK = 200
 """Millions of steps of the search unless said: the same on every machine, whatever its load."""
 
 SEARCH_SHARE = 0.6
 """The part of a budget for choosing; the rest is for attacking what was chosen."""
 
-HOPELESS = "even with every other figure hidden: N and the zeros that are shown give it away"
-HOPELESS_ZEROS = "even with every other figure hidden: N gives it away"
+HOPELESS = "even with all hidden that may be, what is known gives it away: {}"
 
 
 @budgeted(stops=False)
@@ -241,7 +240,9 @@ def _hidden_cells(cells: PublishedCells, asked: Asked, best: Best) -> tuple[Hidd
 def _reasons(
     cells: PublishedCells, asked: Asked, levels: Sequence[Level]
 ) -> tuple[Unprotectable, ...]:
-    why = HOPELESS_ZEROS if asked.zeros else HOPELESS
+    known = ["N"] if cells.total is not None else []
+    known += [] if asked.mark is None else ["the zeros that are shown"]
+    why = HOPELESS.format(", ".join([*known, "what is always shown"]))
     return tuple(Unprotectable(*cells.where(level.cell), why) for level in levels)
 
 

@@ -170,8 +170,8 @@ def _exact_margins(release: Release) -> list[int]:
     for place, statement in enumerate(release.statements):
         if not statement.published or not statement.variables:
             continue
-        shown = statement.shown_counts()
-        if shown is None or any(entry is None for entry in shown.flat):
+        known = statement.known(release.domain) if statement.bounds_counts else None
+        if known is None or (known.lower != known.upper).any():
             raise UnsupportedRelease(
                 f"{statement.notation} shows something else than exact counts; suppression is "
                 "worked out for tables of counts, such as [A,B]: give these"
