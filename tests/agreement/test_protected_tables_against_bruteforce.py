@@ -35,8 +35,7 @@ def cases(draw: st.DrawFn) -> tuple[cb.Table, list[str], cb.policies.Policy]:
     assume(3 <= sum(counts) <= 9)  # everybody knows N, and that it is not small
     names = "abc"[: len(shape)]
     levels = {
-        name: [f"{name}{k}" for k in range(width)]
-        for name, width in zip(names, shape, strict=True)
+        name: [f"{name}{k}" for k in range(width)] for name, width in zip(names, shape, strict=True)
     }
     table = cb.Table(cb.Domain(levels), np.array(counts).reshape(shape))
     margins = draw(st.sampled_from(SHAPES[shape]))

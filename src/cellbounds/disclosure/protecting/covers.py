@@ -101,7 +101,8 @@ class Covers:
 
     def _satisfied(self, level: Level, shares: FloatArray, least: float) -> bool:
         """Whether moves that were found for others show that no inequality is missed."""
-        up, down = self.attack.up[level.cell] + least, self.attack.down[level.cell] + least
+        up = float(self.attack.up[level.cell]) + least
+        down = float(self.attack.down[level.cell]) + least
         variable = self.directions.get(level)
         if variable is None:
             return level.kept(up, down)

@@ -16,6 +16,7 @@ from cellbounds.runtime.scaled_floats import FloatArray
 FREE = 1e-3
 """What a hidden cell costs beside shown ones: of two ways the one through fewer cells is taken."""
 
+
 @dataclass(frozen=True, slots=True)
 class Unprotectable(Exception):
     """No pattern keeps a level: even with everything hidden the attacker knows too much."""

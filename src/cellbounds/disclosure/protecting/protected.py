@@ -262,8 +262,8 @@ class Protected(Listing):
 
     def _title(self) -> str:
         return (
-            f"{self.outcome} under the policy {self.policy.name}: {len(self.primaries)} primary and "
-            f"{counted(len(self.secondaries), 'secondary figure')} of "
+            f"{self.outcome} under the policy {self.policy.name}: {len(self.primaries)} primary "
+            f"and {counted(len(self.secondaries), 'secondary figure')} of "
             f"{int(self.cells.published.sum())} hidden"
         )
 

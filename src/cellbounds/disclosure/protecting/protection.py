@@ -213,7 +213,9 @@ def _costs(cost: str | Mapping[str, Any], cells: PublishedCells) -> IntArray:
     for where, given in cost.items():
         numbers = cells_named(cells, where, "cost")
         values = np.asarray(given, dtype=object).ravel().tolist()
-        whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in values)
+        whole = all(
+            isinstance(one, int | np.integer) and not isinstance(one, bool) for one in values
+        )
         if len(values) != len(numbers) or not whole or min(values, default=0) < 0:
             raise InvalidInput(
                 f"cost of {where}: {len(values)} values; give {len(numbers)} whole numbers, 0 or "
@@ -250,8 +252,8 @@ def _notes(asked: Asked, shown: Shown, policy: Policy, *, known_total: bool) -> 
     notes = []
     if shown.open:
         notes.append(
-            f"{len(shown.open)} small counts are protected by fractions of people only, or were not "
-            "settled in time: the verdict says what that means"
+            f"{counted(len(shown.open), 'small count')}: no table was found that shows it to be "
+            "uncertain; the verdict says what that means"
         )
     if asked.left:
         rules = ", ".join(asked.left)

@@ -116,9 +116,7 @@ class _Numbering:
         return np.array([self.number(groups.cells_of(k)) for k in range(groups.size)])
 
 
-def published_cells(
-    table: Table, release: Release, *, known_total: bool = False
-) -> PublishedCells:
+def published_cells(table: Table, release: Release, *, known_total: bool = False) -> PublishedCells:
     """Number the cells of a release, and find out how they add up.
 
     With `known_total` N is known to everybody, published or not.
@@ -195,8 +193,7 @@ def _equations(
         (
             _spread(sheet, behind, domain.size)
             for sheet, behind in zip(sheets, groups, strict=True)
-            if len(behind.cells) == domain.size
-            and len(np.unique(behind.cells)) == domain.size
+            if len(behind.cells) == domain.size and len(np.unique(behind.cells)) == domain.size
         ),
         key=lambda place: len(np.unique(place)),
     )
