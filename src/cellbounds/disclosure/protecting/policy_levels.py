@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellbounds.disclosure.policies import MinimumCount, Policy, SmallCounts
+from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.protecting.published_cells import PublishedCells
 from cellbounds.disclosure.protecting.suppression_problem import Level
-from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
 
 
@@ -53,18 +52,16 @@ def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
     levels: list[Level] = []
     zeros, left = False, []
     for rule in policy.rules:
-        # Two kinds of rule speak of small figures; others look at rows, or at probabilities.
-        if isinstance(rule, SmallCounts):
-            _check(rule)
-            small = rule.lacking(counts, counts, counts) & judged
-            levels += [_level(rule, int(cell), int(counts[cell])) for cell in np.flatnonzero(small)]
-            hidden |= small
-            zeros |= rule.zeros
-        elif isinstance(rule, MinimumCount):
-            hidden |= (counts < rule.at_least) & (rule.zeros | (counts > 0)) & judged
-            zeros |= rule.zeros
-        else:
+        if not rule.suppressible:
             left.append(rule.name)
+            continue
+        small = rule.unshown(counts) & judged
+        hidden |= small
+        zeros |= bool(rule.unshown(np.zeros(1, dtype=np.int64))[0])
+        for cell in np.flatnonzero(small).tolist():
+            above, below, width = rule.asked(int(counts[cell]))
+            if above or below or width:
+                levels.append(Level(cell, above=above, below=below, width=width))
     least = np.zeros(len(counts), dtype=np.int64)
     if not zeros and policy.against.zeros != "never":
         least[cells.published & (counts > 0)] = 1
@@ -73,18 +70,3 @@ def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
     small = judged & (counts <= policy.small)
     least[small] = np.maximum(least, np.minimum(counts, policy.against.respondents))[small]
     return Asked(hidden & cells.published, tuple(levels), zeros, least, tuple(left))
-
-
-def _level(rule: SmallCounts, cell: int, count: int) -> Level:
-    above, below, width = rule.asked(count)
-    return Level(cell, above=above, below=below, width=width)
-
-
-def _check(rule: SmallCounts) -> None:
-    asked = (rule.values, rule.width, rule.relative, rule.protect_above, rule.protect_below)
-    several = sum(one is not None for one in asked) + bool(rule.above_threshold)
-    if rule.need == "any" and several > 1:
-        raise InvalidInput(
-            f"the rule {rule.name} leaves open which of {several} things is kept (need='any'); "
-            "suppression is chosen for all that is asked: give need='all', or one of them"
-        )

@@ -66,8 +66,8 @@ def protect(
     table
         The confidential table.
     *statements
-        The margins to publish, exact, in the notation: ``"[mun,age]"``, ``"[mun]"``, ``"[age]"``.
-        Derived variables may be named.
+        The margins to publish, exact, in the notation: ``"[mun,age]"``, ``"[mun]"``, ``"[age]"``, or
+        ``"[mun+,age+]"`` for all levels with all totals. Derived variables may be named.
     policy
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
@@ -102,11 +102,11 @@ def protect(
     --------
     >>> import cellbounds as cb
     >>> table = cb.datasets.read("delinquent")
-    >>> done = cb.protect(table, "[county,education]", "[county]", "[education]")
+    >>> done = cb.protect(table, "[county+,education+]")
     >>> done
-    <SAFE under the policy small-counts: 3 primary and 4 secondary figures of 25 hidden>
+    <SAFE under the policy small-counts: 6 primary and 3 secondary figures of 25 hidden>
     >>> done.cost, done.bound, done.optimal
-    (42, 42, True)
+    (29, 29, True)
     >>> cb.bounds(done.release)["Alpha", "Medium"]
     (1, 4)
     """
