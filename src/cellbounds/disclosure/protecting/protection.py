@@ -108,7 +108,7 @@ def protect(
     >>> done.cost, done.bound, done.optimal
     (29, 29, True)
     >>> cb.bounds(done.release)["Alpha", "Medium"]
-    (1, 4)
+    (1, 3)
     """
     begun = time.perf_counter()
     if not isinstance(table, Table):
