@@ -620,8 +620,11 @@ def test_rounding_eps_and_strict(run, safe):
 
     assert notes() == "[col|row] 1 decimal, nearest"
     assert notes("--rounding", "down") == "[col|row] 1 decimal, down"
-    assert notes("--eps", "0.1") == "[col|row] within eps <= 1/10"
-    assert notes("--eps", "0.1", "--strict") == "[col|row] within eps < 1/10"
+    assert notes("--eps", "0.1") == "[col|row] 1 decimal, nearest, within eps <= 1/10"
+    wide = notes("--eps", "0.1", "--rule", "interval")
+    assert wide == "[col|row] within eps <= 1/10"
+    closer = notes("--eps", "0.1", "--strict")
+    assert closer == "[col|row] 1 decimal, nearest, within eps < 1/10"
 
 
 def test_records_variables_delimiter_and_encoding(run, tmp_path):
@@ -724,7 +727,7 @@ def test_outputs_that_cannot_be_written(run, unsafe, tmp_path):
 def test_reproduce(run):
     code, out, _ = run("reproduce")
     assert code == 0
-    for document in ("000", "001", "002", "003", "004"):
+    for document in ("000", "001", "002", "003", "004", "WS14"):
         assert f"document {document} - " in out
     assert "none differ without a known reason" in " ".join(out.split())
     assert "differs, see below" in out
@@ -733,11 +736,11 @@ def test_reproduce(run):
 def test_reproduce_in_other_formats(run):
     content = json.loads(run("reproduce", "--format", "json")[1])
     assert {one["document"] for one in content["comparisons"]} == {
-        "000", "001", "002", "003", "004",
+        "000", "001", "002", "003", "004", "WS14",
     }  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(run("reproduce", "--format", "csv")[1])))
     assert len(rows) == len(content["comparisons"])
-    assert all(one["agrees"] or one["error"] for one in content["comparisons"])
+    assert all(one["agrees"] or one["error"] or one["missing"] for one in content["comparisons"])
 
 
 def test_reproduce_draws_the_figures(run, tmp_path):

@@ -50,12 +50,13 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural nestings "
     "encoding delimiter merges tables marks hierarchies totals no_totals base base_rounding absent "
-    "sums header index thousands",
-    "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
+    "sums below tool metadata header index thousands",
+    "What is published": "rounding eps strict rule no_total count_rounding noise seed "
+    "allow_outside",
     "How it is judged": "policy independent intruder knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
-    "written figures overwrite finished internal published",
+    "written rewritten columns figures overwrite finished internal published",
 }
 """The headings of help, and the options under each; all others come first."""
 
@@ -366,6 +367,7 @@ publishing_options = combined(
     option(f"--rounding {RATE_ROUNDINGS}", "How rates with @ are rounded; nearest unless given."),
     option("--eps EPS", "Tolerance announced with the rates, such as 0.01."),
     strict_option,
+    option("--rule rounding|interval", "Figures mean what rounds to them (default), or intervals."),
     no_total_option,
     option(
         "--count-rounding nearest|half-even|down|up|random",
@@ -373,8 +375,8 @@ publishing_options = combined(
     ),
     option(
         "--noise LAW",
-        "Noise of margins with ~noise: laplace=1/2, or a TOML file with laplace, differences or "
-        "chances.",
+        "Noise of margins with ~noise: laplace=1/2, a perturbation table of cell keys (i;j;p), or "
+        "a TOML file with laplace, differences or chances.",
     ),
     option(
         "--seed INTEGER",
@@ -398,6 +400,7 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
         eps=given.eps,
         strict=given.strict,
         rng=given.seed,
+        **({"rule": given.rule} if given.rule else {}),
         allow_outside=given.allow_outside,
     )
 

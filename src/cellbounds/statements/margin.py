@@ -23,8 +23,12 @@ from cellbounds.statements.notation import Request, names_text, parse, summed_ov
 from cellbounds.statements.numbers import LONGEST, whole_number
 from cellbounds.statements.rounding import (
     COUNT_ROUNDINGS,
+    INTERVAL,
+    LAST_DIGIT,
+    RULE,
     check_count_rounding,
     count_ends,
+    is_interval,
     round_counts,
 )
 from cellbounds.statements.statement import (
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
 """What stands for a suppressed count in text, in small letters."""
 
-_RULE = ("base", "rounding", "noise")
+_RULE = ("base", "rounding", "below", "noise", "rule")
 """How numbers differ from counts, in files and ledgers."""
 
 _ONE_SIDED = re.compile(r"(<=|<|>=|>)\s*([0-9]+)")
@@ -70,6 +74,12 @@ class Margin(BoundedCounts, Tabulated):
         How they were rounded: ``"nearest"`` (default, halves up), ``"half-even"``, ``"down"``,
         ``"up"`` or ``"random"`` (to either of the multiples next to the count, up with
         probability rest / base).
+    below
+        Counts below this whole number were hidden before the others were rounded ("redact, then
+        round"), so that a number stands for counts of at least it. Goes with a base.
+    rule
+        ``"rounding"`` (default): a rounded number stands for the counts of which the rule makes it.
+        ``"interval"``: halves belong to both their neighbours under ``"half-even"``.
     noise
         The law of the noise by which the numbers differ from the counts:
         ``{"laplace": "1/2"}`` (a difference d has a probability proportional to the ratio to the
@@ -92,15 +102,22 @@ class Margin(BoundedCounts, Tabulated):
     Margin([county]~5)
     >>> margin.lower.tolist(), margin.upper.tolist()
     ([13, 0, 0], [17, 4, -1])
+    >>> redacted = Margin(["county"], [10, "<8"], base=5, below=8)
+    >>> redacted, redacted.lower.tolist(), redacted.upper.tolist()
+    (Margin([county]<8~5), [8, 0], [12, 7])
     >>> Margin(["sex"], [-1, 7], noise={"differences": {"-2": "1/2", "1": "1/2"}}).upper.tolist()
     [1, 9]
     """
 
-    __slots__ = ("base", "entries", "lower", "noise", "rounding", "upper", "variables")
+    __slots__ = (
+        *("base", "below", "entries", "interval", "lower", "noise", "rounding", "upper"),
+        "variables",
+    )
 
     kind: ClassVar[str] = "margin"
 
     base: int | None
+    below: int | None
     entries: npt.NDArray[np.object_]
     lower: IntArray
     noise: Mechanism | None
@@ -115,11 +132,14 @@ class Margin(BoundedCounts, Tabulated):
         *,
         base: object = None,
         rounding: str | None = None,
+        below: object = None,
+        rule: str = RULE,
         noise: object = None,
     ) -> None:
         self.variables = variable_names(variables, "a margin")
         name = f"[{names_text(self.variables)}]"
         self.base = self.rounding = None
+        self.interval = is_interval(rule)
         if base is None and rounding is not None:
             raise InvalidInput(
                 f"the margin {name}: rounding={rounding!r} without a base; give base= too, or "
@@ -133,6 +153,7 @@ class Margin(BoundedCounts, Tabulated):
                     "(leave it out if the counts are exact)"
                 )
             self.rounding = check_count_rounding("nearest" if rounding is None else rounding)
+        self.below = _threshold(below, self.base, f"the margin {name}")
         self.noise = None if noise is None else mechanism_of(noise, f"the margin {name}")
         if base is not None and noise is not None:
             raise InvalidInput(
@@ -152,6 +173,16 @@ class Margin(BoundedCounts, Tabulated):
                     f"{what} {_where(place, given)} is {entry}, which is no multiple of the base "
                     f"{self.base}; correct the figure or the base"
                 )
+            if (
+                self.below is not None
+                and isinstance(entry, int)
+                and self._ends(entry)[1] < self.below
+            ):
+                raise InvalidInput(
+                    f"{what} {_where(place, given)} is {entry}, but no count of at least "
+                    f"{self.below} is rounded to that; correct the figure or below=, or write a "
+                    "zero that is shown as '0-0'"
+                )
             if self.noise is not None and isinstance(entry, int):
                 support = self.noise.support(entry)
                 if support is not None and not len(support):
@@ -159,13 +190,20 @@ class Margin(BoundedCounts, Tabulated):
                         f"{what} {_where(place, given)} is {entry}, which no count leads to by the "
                         "noise that is stated; correct the figure or the noise"
                     )
-        ends = [_ends(entry, self.base, self.rounding, self.noise) for entry in flat]
+        ends = [self._ends(entry) for entry in flat]
         self.entries = objects(flat, given.shape)
         self.lower, self.upper = (
             whole_array(side, given.shape) for side in zip(*ends, strict=True)
         )
         for array in (self.entries, self.lower, self.upper):
             array.flags.writeable = False
+
+    def _ends(self, entry: int | str | None) -> tuple[int, int]:
+        """The smallest and the largest count that an entry stands for; -1: no largest."""
+        how = self.base, self.rounding, self.noise
+        low, high = _ends(entry, *how, interval=self.interval)
+        redacted = self.below is not None and isinstance(entry, int)
+        return (max(low, self.below or 0), high) if redacted else (low, high)
 
     @property
     def exact(self) -> bool:
@@ -187,7 +225,9 @@ class Margin(BoundedCounts, Tabulated):
         """This statement in the notation of releases."""
         name = f"[{names_text(self.variables)}]"
         if self.base is not None:
-            return f"{name}~{self.base}"
+            return (
+                f"{name}~{self.base}" if self.below is None else f"{name}<{self.below}~{self.base}"
+            )
         if self.noise is not None:
             return f"{name}~noise"
         flat = self.entries.ravel().tolist()
@@ -203,6 +243,8 @@ class Margin(BoundedCounts, Tabulated):
     def rule(self) -> str:
         """How the figures are to be read, in words."""
         parts = []
+        if self.below is not None:
+            parts.append(f"counts below {self.below} hidden, then the others")
         if self.base is not None:
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
@@ -227,6 +269,9 @@ class Margin(BoundedCounts, Tabulated):
         if self.base is not None and self.rounding is not None:
             ends = COUNT_ROUNDINGS[self.rounding]
             meaning += f": {ends.words(Fraction(self.base), 'count')}"
+            meaning += "" if self.below is None else f" and count >= {self.below}"
+            if self.rounding == LAST_DIGIT and not self.interval:
+                meaning += f" if p is an even multiple of {self.base}, without the ends if odd"
         return meaning + summed_over(self.variables, domain)
 
     def known(self, domain: Domain) -> MarginBounds:
@@ -360,6 +405,15 @@ class Margin(BoundedCounts, Tabulated):
         """The same as withheld: a suppressed entry is published as such."""
         return self.withheld(hidden) if hidden.any() else self
 
+    def as_intervals(self) -> Self | None:
+        """The same counts, halves belonging to both their neighbours."""
+        if self.rounding != LAST_DIGIT or self.interval:
+            return None
+        read = type(self)
+        return read(
+            self.variables, self.entries, base=self.base, rounding=self.rounding, rule=INTERVAL
+        )
+
     def lines(self) -> Iterator[tuple[int | slice, ...]]:
         """Every line of entries along an axis."""
         shape = self.entries.shape
@@ -371,7 +425,8 @@ class Margin(BoundedCounts, Tabulated):
     def request(self) -> Request:
         """The notation, with the rule of rounding or the law of the noise."""
         rounding = "nearest" if self.rounding == "random" else self.rounding
-        return replace(parse(self.notation).ruled(rounding), noise=self.noise)
+        request = parse(self.notation).ruled(rounding)
+        return replace(request, noise=self.noise, interval=self.interval)
 
     @classmethod
     def requested(cls, request: Request) -> bool:
@@ -385,7 +440,13 @@ class Margin(BoundedCounts, Tabulated):
         if request.base is not None:
             rule = request.rounding or "nearest"
             figures = round_counts(counts, request.base, rule, rng)
-            return cls(names, figures, base=request.base, rounding=rule)
+            if request.below is not None:
+                figures = np.where(
+                    counts < request.below, f"<{request.below}", figures.astype(object)
+                )
+            how: dict[str, Any] = {"rounding": rule, "below": request.below}
+            how["rule"] = INTERVAL if request.interval else RULE
+            return cls(names, figures, base=request.base, **how)
         if request.noise is not None:
             if rng is None:
                 raise InvalidInput("noise needs rng=; give a seed or a numpy Generator")
@@ -400,7 +461,10 @@ class Margin(BoundedCounts, Tabulated):
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values."""
-        return {self.kind: self._entry(self.entries.tolist())}
+        plain = self._entry(self.entries.tolist())
+        if self.rounding == LAST_DIGIT and not self.interval:
+            plain["rule"] = RULE
+        return {self.kind: plain}
 
     def _entry(self, counts: object) -> dict[str, Any]:
         entry = {"variables": list(self.variables), "counts": counts}
@@ -408,24 +472,28 @@ class Margin(BoundedCounts, Tabulated):
             return entry | {"noise": self.noise.plain}
         if self.base is None:
             return entry
-        return entry | {"base": self.base, "rounding": self.rounding}
+        rule = {"base": self.base, "rounding": self.rounding}
+        return entry | rule | ({} if self.below is None else {"below": self.below})
 
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        rule = {key: values[key] for key in _RULE if key in values}
-        return cls(values["variables"], values["counts"], **rule)
+        how = {"rule": INTERVAL} | {key: values[key] for key in _RULE if key in values}
+        return cls(values["variables"], values["counts"], **how)
 
     def to_entry(self, domain: Domain, figures: str) -> FileEntry:
         """Variables and rule; the counts in a column."""
         entries = ["" if entry is None else entry for entry in self.entries.flat]
         lines = zip(domain.project(self.variables).cells(), entries, strict=True)
         rows = [[*labels, entry] for labels, entry in lines]
-        return self._entry(figures), ("count",), rows
+        entry = self._entry(figures)
+        if self.rounding == LAST_DIGIT and self.interval:
+            entry["rule"] = INTERVAL
+        return entry, ("count",), rows
 
     @classmethod
     def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
-        """From ``[[margin]]``: variables, counts, base and rounding, or noise."""
+        """From ``[[margin]]``: variables, counts, base, rounding and below, or noise."""
         file.only(entry, {"variables", "counts", *_RULE}, "[[margin]]")
         names, counts = file.names(entry, "variables"), entry.get("counts")
         if file.is_name(counts):
@@ -444,6 +512,19 @@ class Margin(BoundedCounts, Tabulated):
 
     def __repr__(self) -> str:
         return f"Margin({self.notation})"
+
+
+def _threshold(below: object, base: int | None, what: str) -> int | None:
+    """Check the count below which figures were hidden before the others were rounded."""
+    if below is None:
+        return None
+    least = whole_number(below, f"{what}: below")
+    if base is None or least < 2:
+        raise InvalidInput(
+            f"{what}: below={least}; give 2 or more, together with the base to which the other "
+            "counts were rounded (without a base, write hidden counts as '<8')"
+        )
+    return least
 
 
 def _where(place: int, entries: npt.NDArray[np.object_]) -> str:
@@ -486,7 +567,12 @@ def _read_entry(
 
 
 def _ends(
-    entry: int | str | None, base: int | None, rounding: str | None, noise: Mechanism | None
+    entry: int | str | None,
+    base: int | None,
+    rounding: str | None,
+    noise: Mechanism | None,
+    *,
+    interval: bool = False,
 ) -> tuple[int, int]:
     """The smallest and the largest count that an entry stands for; -1: no largest."""
     if entry is None:
@@ -495,7 +581,9 @@ def _ends(
         support = noise.support(entry)
         return (0, -1) if support is None else (support[0], support[-1])
     if isinstance(entry, int):
-        return (entry, entry) if base is None else count_ends(entry, base, rounding or "nearest")
+        if base is None:
+            return entry, entry
+        return count_ends(entry, base, rounding or "nearest", interval=interval)
     one_sided = _ONE_SIDED.fullmatch(entry)
     if one_sided:
         sign, number = one_sided[1], int(one_sided[2])
