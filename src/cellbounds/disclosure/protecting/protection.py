@@ -66,7 +66,7 @@ def protect(
     table
         The confidential table.
     *statements
-        The margins to publish, exact, in the notation: ``"[mun,age]"``, ``"[mun]"``, ``"[age]"``, or
+        The margins to publish, exact, in the notation: ``"[mun,age]"``, ``"[mun]"``, or
         ``"[mun+,age+]"`` for all levels with all totals. Derived variables may be named.
     policy
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
