@@ -108,7 +108,10 @@ def recorded(folder: Path, instance: dict[str, Any]) -> list[str]:
         for one in json.loads(file.read_text())["suppressed"]:
             number, codes, status, count = _entry(one)
             if status == "M":
-                pairs = zip(instance["tables"][number], codes, strict=True)
+                names = instance["tables"][number]
+                if len(codes) > len(names):  # of linked tables: codes of all variables
+                    names = [dim["name"] for dim in instance["dims"]]
+                pairs = zip(names, codes, strict=True)
                 others[frozenset(pair for pair in pairs if pair[1] != "Total")] = count
         texts.append(f"{len(others)} / {sum(others.values())}")
     return texts
