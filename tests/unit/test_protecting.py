@@ -147,6 +147,15 @@ def test_people_in_the_cells(table):
         assert done.safe or done.unprotectable
 
 
+def test_people_in_the_cells_where_zeros_are_hidden_too():
+    table = cb.Table(cb.Domain({"a": ["w", "x", "y", "z"]}), [0, 1, 4, 5])
+    rule = SmallCounts(below=2, zeros=True, values=2)
+    policy = Policy("house", rules=[rule], intruder={"respondents": 1})
+    done = cb.protect(table, "[a]", policy=policy)
+    assert done.outcome is cb.judge(table, done.release, policy).outcome
+    assert "suppressed" in str(done.release)
+
+
 def test_zeros_that_are_hidden_too(table):
     rules = [MinimumCount(at_least=2), SmallCounts(below=2, zeros=True, values=2)]
     counts = table.counts.copy()

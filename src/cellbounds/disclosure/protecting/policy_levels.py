@@ -27,6 +27,8 @@ class Asked:
         hidden count is known to be at least 1.
     least
         What an intruder knows each count to be at least, if it is hidden.
+    mark
+        What a hidden count stands for in a release, to those who see that zeros are shown.
     left
         The rules that suppression was not chosen by; they are judged at the end.
     """
@@ -35,12 +37,8 @@ class Asked:
     levels: tuple[Level, ...]
     zeros: bool
     least: IntArray
+    mark: str | None
     left: tuple[str, ...]
-
-    @property
-    def mark(self) -> str | None:
-        """What a hidden count stands for in a release, to those who see that zeros are shown."""
-        return ">=1" if self.least.max(initial=0) else None
 
 
 def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
@@ -63,10 +61,11 @@ def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
             if above or below or width:
                 levels.append(Level(cell, above=above, below=below, width=width))
     least = np.zeros(len(counts), dtype=np.int64)
-    if not zeros and policy.against.zeros != "never":
+    mark = None if zeros or policy.against.zeros == "never" else ">=1"
+    if mark is not None:
         least[cells.published & (counts > 0)] = 1
     # People in small cells know themselves to be there. All of them together are taken for one
     # intruder, which is more than any of them knows.
     small = judged & (counts <= policy.small)
     least[small] = np.maximum(least, np.minimum(counts, policy.against.respondents))[small]
-    return Asked(hidden & cells.published, tuple(levels), zeros, least, tuple(left))
+    return Asked(hidden & cells.published, tuple(levels), zeros, least, mark, tuple(left))
