@@ -270,7 +270,7 @@ def _figures(main: Case, effort: Budget) -> _Seen | None:
     rules = tuple(rule for rule in main.policy.rules if rule.about_figures)
     if not rules:
         return None
-    about = replace(main.policy, rules=rules, respondent=False)
+    about = replace(main.policy.facing(respondents=0), rules=rules)
     return _look(replace(main, policy=about), effort, None, None)
 
 
