@@ -276,6 +276,24 @@ def _suggest(draft: Draft) -> None:
     draft.output("table", "json", "csv")
 
 
+def _protect(draft: Draft) -> None:
+    draft.say(draft.table())
+    names = draft.rng.sample(draft.scene.names, min(2, len(draft.scene.names)))
+    plus = draft.rng.choice(["", "+"])
+    draft.say(f"[{','.join(one + plus for one in names if ',' not in one) or draft.name()}]")
+    draft.reading(merged=False)
+    draft.policy()
+    draft.effort()
+    draft.some(
+        ("--cost", "cells"),
+        ("--keep", f"[{draft.name()}]"),
+        ("--work", "2"),
+        ("--no-total",),
+        ("--public", "finished.csv"),
+        ("--internal", "internal.csv"),
+    )
+
+
 def _explore(draft: Draft) -> None:
     draft.say(draft.table(), "--response", draft.name())
     draft.reading(merged=False)
@@ -449,6 +467,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "sample": (6, _sample),
     "synthesize": (6, _synthesize),
     "suggest": (5, _suggest),
+    "protect": (5, _protect),
     "explore": (6, _explore),
     "margins": (5, _margins),
     "verify": (7, _verify),
