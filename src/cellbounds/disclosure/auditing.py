@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.judging import first_share, judged
+from cellbounds.disclosure.policies.judging import first_share, judged, strongly_judged
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
 from cellbounds.disclosure.policies.scenarios import Case, Margins, cases_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
@@ -344,6 +344,8 @@ def audit(
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
     verdict, again = judged(cases, budget, None if late else answer)
+    if independent and case.policy.tells() and not verdict.safe:
+        verdict = strongly_judged(table, cases, budget)
     answer = answer or (again if again is not None and again.over == case.over else None)
     cells: list[CellRisk] = []
     with suppress(Late):  # those that were listed stay

@@ -109,9 +109,11 @@ def judge(
     over = list(over) if isinstance(over, Iterator) else over
     try:
         cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
-        start = not independent and table is not None
         main = cases[0]
+        start = not independent and table is not None
         budget = resumable(budget, main.known, "sharp", main.over, None, start=start)
+        if independent and table is not None and main.policy.tells():
+            return strongly_judged(table, cases, budget)
         return judged(cases, budget)[0]
     except Late:
         chosen = policy_of(policy)
@@ -126,6 +128,20 @@ def judge(
             margins=tuple(besides),
             seconds=time.perf_counter() - begun,
         )
+
+
+def strongly_judged(table: Table, cases: Sequence[Case], budget: Budget) -> Verdict:
+    """The verdict against whoever reruns it, where what passes depends on the counts.
+
+    `cases` are those without the true counts. See ``rerunning``, which is built on judging.
+    """
+    from cellbounds.disclosure.policies.rerunning import rejudged
+
+    main, quiet = cases[0], budget.resumed(None).quiet()
+    margins = [case.over for case in cases]
+    known = cases_of(main.release, table, main.policy, over=margins, knows=main.knows)
+    plain = judged(known, quiet.share(FIRST_SHARE))[0]
+    return rejudged(plain, cases, table, quiet, lambda: judged(cases, budget)[0])
 
 
 def _open(policy: Policy) -> tuple[Finding, ...]:

@@ -84,6 +84,12 @@ class Searched:
     tried, undecided, left
         Releases that were judged; of these, those that could not be decided; and those that were
         not tried, because time or the number of tries ran out.
+    telling, unsettled
+        Safe releases that are not shown, because whoever reruns the search would learn too much
+        from their being suggested, or because that is not settled.
+    unrepeatable
+        Whether nothing is shown because what was asked for cannot be made of another table, such
+        as figures that were made by chance.
     """
 
     changes: int
@@ -91,11 +97,14 @@ class Searched:
     tried: int
     undecided: int
     left: int
+    telling: int = 0
+    unsettled: int = 0
+    unrepeatable: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether everything was tried and decided that could have been better."""
-        return not self.left and not self.undecided
+        return not self.left and not self.undecided and not self.unsettled
 
     @property
     def sentence(self) -> str:
@@ -109,6 +118,12 @@ class Searched:
             words += f"; {self.undecided} of them undecided"
         if self.left:
             words += f"; {self.left} not tried, because time or tries ran out"
+        if self.telling:
+            words += f"; {self.telling} safe but not shown, because that they are suggested tells too much"
+        if self.unsettled:
+            words += f"; {self.unsettled} safe if nobody can rerun this, and not shown (--with-counts shows them)"
+        if self.unrepeatable:
+            words += "; nobody can rerun what was made by chance: --with-counts takes that for granted"
         return words
 
 

@@ -1,0 +1,354 @@
+"""Who knows how a release came about: which of the tables that fit would have led to it too?
+
+An intruder knows this tool, the policy and the request. Of the tables that fit a release he keeps
+those for which the same steps would have led to the same release. A release hides its table from
+him if that leaves a closed crowd with the table in it (see ``crowds``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.crowds import Crowds, closed, crowds_of, hidden
+from cellbounds.disclosure.policies.scenarios import Case
+from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict
+from cellbounds.errors import (
+    InconsistentRelease,
+    InvalidInput,
+    TooMuchWork,
+    Unsettled,
+    UnsupportedRelease,
+)
+from cellbounds.inference.counting import tables
+from cellbounds.inference.posterior import sample
+from cellbounds.model.constraints import violations
+from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.budget import Budget
+from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.statements import Release, Statement, Total
+from cellbounds.statements.release import published_statement
+
+LISTED = 2000
+"""Tables that fit up to which all of them are listed."""
+
+RERUN = 256
+"""The same where each of them is rerun."""
+
+JUDGED = 512
+"""Tables that are drawn where no more is asked than whether they keep the policy."""
+
+DRAWN = 64
+"""Tables that are drawn where more fit."""
+
+FIRST = 4
+"""Tables that are rerun before the first look whether they are enough; then twice as many."""
+
+MOST_CELLS = 1024
+"""Cells of tables that are rerun."""
+
+SHARE = 0.5
+"""The part of a budget for tables that are rerun, where there is another way."""
+
+CANNOT_RERUN = "SAFE if the intruder cannot rerun the choice"
+
+UNUSUAL = 6
+"""The smallest counts of each cell that tables are made for; and the largest."""
+
+REFUSED = (TooMuchWork, Unsettled, UnsupportedRelease, InconsistentRelease)
+"""Why there are no tables, or no more."""
+
+Leads = Callable[[IntArray], bool]
+"""Whether the same steps would have led from a table (flat) to the same release."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hiding:
+    """Whether a table hides among those that lead to the same release.
+
+    Attributes
+    ----------
+    hides
+        None if that was not settled.
+    crowd
+        A closed crowd of tables that lead to it.
+    rerun
+        How many tables were rerun.
+    complete
+        Whether these are all that fit.
+    """
+
+    hides: bool | None
+    crowd: IntArray
+    rerun: int
+    complete: bool
+
+    @property
+    def sentence(self) -> str:
+        """How far it got, in words."""
+        tried = f"of {self.rerun} tables that fit" + (", which are all," if self.complete else "")
+        if self.hides:
+            return f"holds against whoever reruns it: {tried} {len(self.crowd)} lead here too, enough to hide it"
+        if self.hides is None:
+            return f"{CANNOT_RERUN}: {tried} too few are known to lead here too"
+        return f"whoever reruns it learns more than the policy allows: {tried} {len(self.crowd)} lead here too"
+
+
+class Fitting:
+    """Tables that fit a release, flat, in an order that does not depend on the true one.
+
+    All of them, unless there are more than `listed`: then so many are drawn, and others made that
+    have unusual counts, cell by cell. `complete` says that these are all.
+    """
+
+    def __init__(self, release: Release, budget: Budget, listed: int, drawn: int) -> None:
+        self._release, self._budget = release, budget
+        self.complete, self._tables = False, iter(())
+        if release.domain.size > MOST_CELLS or budget.spent:
+            return
+        with suppress(*REFUSED):
+            self._tables = self._found(listed, drawn)
+
+    def __iter__(self) -> Iterator[IntArray]:
+        seen = set()
+        with suppress(*REFUSED):
+            for table in self._tables:
+                if table.tobytes() not in seen:
+                    seen.add(table.tobytes())
+                    yield table
+
+    def _found(self, listed: int, drawn: int) -> Iterator[IntArray]:
+        release, budget = _limited(self._release), self._budget
+        if release is self._release:
+            found = [one.counts.ravel() for one in tables(release, listed + 1, budget=budget)]
+            if len(found) <= listed:
+                self.complete = True
+                order = np.random.default_rng(0).permutation(len(found))
+                return iter([found[place] for place in order])
+        draws = sample(release, drawn, budget=budget).counts.reshape(-1, release.domain.size)
+        return itertools.chain(draws, self._unusual(release))
+
+    def _unusual(self, release: Release) -> Iterator[IntArray]:
+        answer = attainable(release, budget=self._budget)
+        for labels, values in answer.items():
+            counts = itertools.islice(values.known, UNUSUAL)
+            for count in {*counts, *([values.largest] if values.settled else [])}:
+                yield answer.witness(*labels, value=count).counts.ravel()
+
+
+def _limited(release: Release) -> Release:
+    """The release with a limit for N, if it has none."""
+    try:
+        next(iter(tables(release, 1)), None)
+    except UnsupportedRelease:
+        least = int(bounds(release).lower.sum())
+        others = [one for one in release.statements if one is not release.stated_total]
+        total = Total(lower=release.total.lower, upper=2 * least + release.domain.size)
+        return Release(release.domain, [*others, total])
+    return release
+
+
+def hiding(
+    cases: Sequence[Case],
+    table: IntArray,
+    leads: Leads,
+    budget: Budget,
+    *,
+    listed: int = LISTED,
+    drawn: int = DRAWN,
+) -> Hiding:
+    """Whether a table (flat) hides among those that fit and lead to the same release.
+
+    What is looked at does not depend on the table: whether tables are enough for it is asked with
+    a closed crowd of others. So every table for which the answer is yes would get it, and they are
+    a closed crowd themselves.
+    """
+    found = Fitting(cases[0].known, budget, listed, drawn)
+    crowds = crowds_of(cases)
+    monotone = all(case.policy.monotone for case in cases)
+    core = led = np.zeros((0, len(table)), dtype=np.int64)
+    rerun, chunk, several = 0, FIRST, iter(found)
+    while some := list(itertools.islice(several, chunk)):
+        more = [one for one in some if not budget.spent and leads(one)]
+        led = np.concatenate([led, np.array(more, dtype=np.int64).reshape(-1, len(table))])
+        rerun, chunk = rerun + len(some), rerun + len(some)
+        if budget.spent:
+            return Hiding(None, core, rerun, False)
+        if monotone:
+            core = closed(crowds, led)
+            if len(core) and hidden(crowds, core, table):
+                return Hiding(True, core, rerun, found.complete)
+    if not found.complete:
+        return Hiding(None, core, rerun, False)
+    core = closed(crowds, led)
+    return Hiding(bool((core == table).all(axis=1).any()), core, rerun, True)
+
+
+# --- one judgement ----------------------------------------------------------------------------
+
+
+def rejudged(
+    plain: Verdict,
+    cases: Sequence[Case],
+    table: Table,
+    budget: Budget,
+    blind: Callable[[], Verdict],
+) -> Verdict:
+    """A verdict that holds against whoever reruns it.
+
+    `plain` was made with the true counts. If the table keeps the policy, those that would be
+    refused cannot be the true one, so that others may break it without them, and so on: what is
+    left must have the true table. `blind` judges without the counts, where that is not settled: if
+    every table that fits keeps the policy, none is left out. What is not SAFE depends on the
+    counts, and says so.
+    """
+    if plain.outcome is not Outcome.SAFE:
+        return plain
+    crowds, flat = crowds_of(cases), table.counts.ravel()
+    answer = hiding(cases, flat, lambda _: True, budget.share(SHARE), drawn=JUDGED)
+    notes = *plain.notes, answer.sentence
+    if answer.hides:
+        cells = tuple(_findings(crowds, answer.crowd))
+        return replace(plain, cells=cells, elsewhere=(), notes=notes, independent=True)
+    if answer.hides is False:
+        cells = tuple(_findings(crowds, np.concatenate([answer.crowd, flat[None]]), owned=True))
+        return replace(plain, cells=cells, elsewhere=(), notes=notes)
+    verdict = blind()
+    if verdict.safe:
+        return verdict
+    why = answer.sentence, "more time"
+    rules = plain.policy.rules
+    cells = tuple(Finding(rule.name, Outcome.UNDECIDED, (), (), *why) for rule in rules)
+    return replace(plain, cells=cells, elsewhere=(), notes=notes)
+
+
+def _findings(crowds: Crowds, found: IntArray, *, owned: bool = False) -> Iterator[Finding]:
+    """What each rule finds before whoever takes just these tables for possible.
+
+    With `owned` the last of them is the true one.
+    """
+    for crowd in crowds(found):
+        attacker = crowd.owned(len(crowd) - 1) if owned else crowd
+        for rule in crowd.case.policy.rules:
+            yield from rule.findings(attacker)
+
+
+# --- making a release again ----------------------------------------------------------------------
+
+
+def republished(release: Release, table: Table) -> Release | None:
+    """What would have been published about another table in the place of a release.
+
+    The same figures are hidden. None if that cannot be said: a figure was made by chance, or a
+    statement that is not made of counts does not hold.
+    """
+    domain = release.domain
+    known = table.with_domain(domain)
+    made: list[Statement] = []
+    for one in release.statements:
+        if one is release.stated_total and one.exact is not None:
+            made.append(Total(table.total))
+            continue
+        statement = _again(one, known)
+        if statement is None:
+            return None
+        made.append(statement)
+    return Release(domain, made)
+
+
+def _again(statement: Statement, table: Table) -> Statement | None:
+    before = statement.tabulated
+    if before is None:
+        return None if violations(table, Release(table.domain, [statement])) else statement
+    if statement.by_chance:
+        return None
+    try:
+        after = published_statement(table, before.request).tabulated
+    except InvalidInput:
+        return None  # a tolerance that rounding passes
+    assert after is not None  # of the same kind
+    more = before.hidden & ~after.hidden
+    if before.request.below is not None or not more.any():
+        return after
+    return after.suppressed(more)
+
+
+# --- a choice among several ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A release that was judged safe, in a list of such.
+
+    Attributes
+    ----------
+    key
+        What tells it from the others of a list, without its figures.
+    rank
+        Where it stands, whatever the counts are.
+    """
+
+    key: Hashable
+    rank: Any
+    release: Release
+
+
+Offers = Callable[[Table, Offer | None], Sequence[Offer] | None]
+"""What a table leads to, in order, perhaps no further than an offer; None if that is not known."""
+
+
+class Choice:
+    """A list of releases to choose from, and which of them hide the table they were made from.
+
+    Only those are shown. Whoever goes down what is shown, and passes some over for reasons that do
+    not depend on the counts, tells by his choice no more than the list up to there: which releases
+    were offered, and which of these were not shown. A table leads to the same choice if its list
+    is the same up to there.
+    """
+
+    def __init__(
+        self,
+        offers: Offers,
+        cases: Callable[[Table, Release], Sequence[Case]],
+        budget: Budget,
+    ) -> None:
+        self._offers, self._cases, self._budget = offers, cases, budget
+        self._known: dict[tuple[bytes, int], Hiding] = {}
+
+    def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
+        """Whether the release at a place of the list of a table hides that table."""
+        flat = table.counts.ravel()
+        key = flat.tobytes(), place
+        if key not in self._known:
+            self._known[key] = self._hiding(table, offers, place, flat)
+        return self._known[key]
+
+    def _hiding(
+        self, table: Table, offers: Sequence[Offer], place: int, flat: IntArray
+    ) -> Hiding:
+        offer = offers[place]
+        keys = [one.key for one in offers[: place + 1]]
+        shown = [self.hiding(table, offers, earlier).hides is True for earlier in range(place)]
+
+        def leads(counts: IntArray) -> bool:
+            other = Table(table.domain, counts.reshape(table.counts.shape), structural=table.structural)
+            theirs = self._offers(other, offer)
+            return (
+                theirs is not None
+                and [one.key for one in theirs[: place + 1]] == keys
+                and theirs[place].release.digest == offer.release.digest
+                and all(
+                    self.hiding(other, theirs, earlier).hides is not True
+                    for earlier, seen in enumerate(shown)
+                    if not seen
+                )
+            )
+
+        cases = self._cases(table, offer.release)
+        return hiding(cases, flat, leads, self._budget, listed=RERUN)
