@@ -8,7 +8,8 @@ closed crowd tells nobody more than the policy allows (``docs/theory/rerunning.m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -132,10 +133,17 @@ def _told_respondents(crowd: Crowd) -> BoolArray:
     return broken
 
 
-def closed(crowds: Crowds, tables: IntArray) -> IntArray:
+Passed = frozenset[Hashable]
+"""What comes earlier in the list of a table: whoever chose this passed all of it over."""
+
+
+def closed(
+    crowds: Crowds, tables: IntArray, passed: Sequence[Passed] = ()
+) -> tuple[IntArray, list[Passed]]:
     """The largest closed part of some tables: those that break the policy go, until none does.
 
-    If the policy is monotone, every closed part lies within this one; else it is one of them.
+    Before a table, only those are possible for which no more was `passed` over than for itself. If
+    the policy is monotone, every closed part lies within this one; else it is one of them.
 
     Examples
     --------
@@ -147,23 +155,34 @@ def closed(crowds: Crowds, tables: IntArray) -> IntArray:
     >>> release = cb.publish(table, "[a]~2", total=False)
     >>> cases = cases_of(release, table, "opensafely")
     >>> fitting = np.array([one.counts for one in cb.tables(release)])
-    >>> fitting.tolist(), closed(crowds_of(cases), fitting).tolist()
+    >>> fitting.tolist(), closed(crowds_of(cases), fitting)[0].tolist()
     ([[7, 29], [7, 30], [8, 29], [8, 30]], [[8, 29], [8, 30]])
     """
+    over = list(passed) or [Passed()] * len(tables)
     while len(tables):
-        broken = breaking(crowds(tables))
+        broken = np.zeros(len(tables), dtype=bool)
+        for mine in set(over):
+            view = np.array([other <= mine for other in over])
+            own = np.array([other == mine for other in over])
+            broken[view] |= breaking(crowds(tables[view])) & own[view]
         if not broken.any():
-            return tables
-        tables = tables[~broken]
-    return tables
+            break
+        tables, over = tables[~broken], list(itertools.compress(over, ~broken))
+    return tables, over
 
 
-def hidden(crowds: Crowds, tables: IntArray, table: IntArray) -> bool:
+def hidden(
+    crowds: Crowds,
+    tables: IntArray,
+    table: IntArray,
+    over: Sequence[Passed] = (),
+    mine: Passed | None = None,
+) -> bool:
     """Whether a table keeps the policy before whoever takes it and a closed crowd for possible.
 
     Under a monotone policy that puts it into the closed crowd of all that lead to the release.
     """
-    if not len(tables):
-        tables = tables.reshape(0, len(table))
-    whole = np.concatenate([tables, table[None]])
+    if mine is not None:
+        tables = tables[np.array([other <= mine for other in over], dtype=bool)]
+    whole = np.concatenate([tables.reshape(-1, len(table)), table[None]])
     return not bool(breaking(crowds(whole))[-1])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.crowds import Crowds, closed, crowds_of, hidden
+from cellbounds.disclosure.policies.crowds import Crowds, Passed, closed, crowds_of, hidden
 from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict
 from cellbounds.errors import (
@@ -44,8 +44,14 @@ RERUN = 256
 JUDGED = 512
 """Tables that are drawn where no more is asked than whether they keep the policy."""
 
-DRAWN = 64
-"""Tables that are drawn where more fit."""
+DRAWN = 32
+"""Tables that are drawn where more fit, and each is rerun."""
+
+MOST_RERUNS = 1000
+"""Tables that are rerun for all releases of a list together."""
+
+PATIENCE = 8
+"""Tables that are rerun at least; no more if none of them leads to the release."""
 
 FIRST = 4
 """Tables that are rerun before the first look whether they are enough; then twice as many."""
@@ -61,11 +67,13 @@ CANNOT_RERUN = "SAFE if the intruder cannot rerun the choice"
 UNUSUAL = 6
 """The smallest counts of each cell that tables are made for; and the largest."""
 
+NOTHING = Passed()
+
 REFUSED = (TooMuchWork, Unsettled, UnsupportedRelease, InconsistentRelease)
 """Why there are no tables, or no more."""
 
-Leads = Callable[[IntArray], bool]
-"""Whether the same steps would have led from a table (flat) to the same release."""
+Leads = Callable[[IntArray], Passed | None]
+"""What is passed over to get from a table (flat) to the same release; None if nobody gets there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +90,15 @@ class Hiding:
         How many tables were rerun.
     complete
         Whether these are all that fit.
+    passed
+        What is passed over by each of the crowd.
     """
 
     hides: bool | None
     crowd: IntArray
     rerun: int
     complete: bool
+    passed: tuple[Passed, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -103,12 +114,14 @@ class Hiding:
 class Fitting:
     """Tables that fit a release, flat, in an order that does not depend on the true one.
 
-    All of them, unless there are more than `listed`: then so many are drawn, and others made that
-    have unusual counts, cell by cell. `complete` says that these are all.
+    All of them, unless there are more than `listed`: then so many are drawn, and perhaps others
+    made that have `unusual` counts, cell by cell. `complete` says that these are all.
     """
 
-    def __init__(self, release: Release, budget: Budget, listed: int, drawn: int) -> None:
-        self._release, self._budget = release, budget
+    def __init__(
+        self, release: Release, budget: Budget, listed: int, drawn: int, unusual: bool = True
+    ) -> None:
+        self._release, self._budget, self._unusual = release, budget, unusual
         self.complete, self._tables = False, iter(())
         if release.domain.size > MOST_CELLS or budget.spent:
             return
@@ -132,9 +145,9 @@ class Fitting:
                 order = np.random.default_rng(0).permutation(len(found))
                 return iter([found[place] for place in order])
         draws = sample(release, drawn, budget=budget).counts.reshape(-1, release.domain.size)
-        return itertools.chain(draws, self._unusual(release))
+        return itertools.chain(draws, self._made(release) if self._unusual else ())
 
-    def _unusual(self, release: Release) -> Iterator[IntArray]:
+    def _made(self, release: Release) -> Iterator[IntArray]:
         answer = attainable(release, budget=self._budget)
         for labels, values in answer.items():
             counts = itertools.islice(values.known, UNUSUAL)
@@ -160,34 +173,42 @@ def hiding(
     leads: Leads,
     budget: Budget,
     *,
+    passed: Passed = NOTHING,
     listed: int = LISTED,
-    drawn: int = DRAWN,
+    drawn: int = JUDGED,
+    patience: int = JUDGED,
 ) -> Hiding:
     """Whether a table (flat) hides among those that fit and lead to the same release.
 
-    What is looked at does not depend on the table: whether tables are enough for it is asked with
-    a closed crowd of others. So every table for which the answer is yes would get it, and they are
-    a closed crowd themselves.
+    What is looked at does not depend on the table, but for what was `passed` over: whether tables
+    are enough for it is asked with a closed crowd of others. So every table for which the answer is
+    yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
+    which none leads here (`patience`).
     """
-    found = Fitting(cases[0].known, budget, listed, drawn)
+    found = Fitting(cases[0].known, budget, listed, drawn, unusual=drawn >= JUDGED)
     crowds = crowds_of(cases)
     monotone = all(case.policy.monotone for case in cases)
     core = led = np.zeros((0, len(table)), dtype=np.int64)
+    over: list[Passed] = []
+    kept: list[Passed] = []
     rerun, chunk, several = 0, FIRST, iter(found)
     while some := list(itertools.islice(several, chunk)):
-        more = [one for one in some if not budget.spent and leads(one)]
-        led = np.concatenate([led, np.array(more, dtype=np.int64).reshape(-1, len(table))])
+        ways = [(one, leads(one)) for one in some if not budget.spent]
+        more = [(one, way) for one, way in ways if way is not None and way <= passed]
+        new = np.array([one for one, _ in more], dtype=np.int64).reshape(-1, len(table))
+        led, over = np.concatenate([led, new]), [*over, *(way for _, way in more)]
         rerun, chunk = rerun + len(some), rerun + len(some)
-        if budget.spent:
+        if budget.spent or (not len(led) and rerun >= patience and not found.complete):
             return Hiding(None, core, rerun, False)
-        if monotone:
-            core = closed(crowds, led)
-            if len(core) and hidden(crowds, core, table):
-                return Hiding(True, core, rerun, found.complete)
+        if monotone and more:
+            core, kept = closed(crowds, led, over)
+            if hidden(crowds, core, table, kept, passed):
+                return Hiding(True, core, rerun, found.complete, tuple(kept))
     if not found.complete:
         return Hiding(None, core, rerun, False)
-    core = closed(crowds, led)
-    return Hiding(bool((core == table).all(axis=1).any()), core, rerun, True)
+    core, kept = closed(crowds, led, over)
+    inside = bool((core == table).all(axis=1).any())
+    return Hiding(inside, core, rerun, True, tuple(kept))
 
 
 # --- one judgement ----------------------------------------------------------------------------
@@ -211,7 +232,7 @@ def rejudged(
     if plain.outcome is not Outcome.SAFE:
         return plain
     crowds, flat = crowds_of(cases), table.counts.ravel()
-    answer = hiding(cases, flat, lambda _: True, budget.share(SHARE), drawn=JUDGED)
+    answer = hiding(cases, flat, lambda _: NOTHING, budget.share(SHARE))
     notes = *plain.notes, answer.sentence
     if answer.hides:
         cells = tuple(_findings(crowds, answer.crowd))
@@ -299,17 +320,20 @@ class Offer:
     release: Release
 
 
-Offers = Callable[[Table, Offer | None], Sequence[Offer] | None]
-"""What a table leads to, in order, perhaps no further than an offer; None if that is not known."""
+Offers = Callable[[Table, Offer, Passed], Sequence[Offer] | None]
+"""What a table leads to, in order, up to an offer; None if that is not known.
+
+The list may also end early where something comes that was not to be passed over.
+"""
 
 
 class Choice:
     """A list of releases to choose from, and which of them hide the table they were made from.
 
     Only those are shown. Whoever goes down what is shown, and passes some over for reasons that do
-    not depend on the counts, tells by his choice no more than the list up to there: which releases
-    were offered, and which of these were not shown. A table leads to the same choice if its list
-    is the same up to there.
+    not depend on the counts, tells by his choice that nothing else was shown before. A table leads
+    there too if the same release is in its list, and nothing comes earlier that was not passed
+    over.
     """
 
     def __init__(
@@ -320,35 +344,57 @@ class Choice:
     ) -> None:
         self._offers, self._cases, self._budget = offers, cases, budget
         self._known: dict[tuple[bytes, int], Hiding] = {}
+        self._reruns = 0
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
-        """Whether the release at a place of the list of a table hides that table."""
-        flat = table.counts.ravel()
-        key = flat.tobytes(), place
+        """Whether the release at a place of the list of a table hides that table.
+
+        All that comes earlier counts as passed over, shown or not.
+        """
+        key = table.counts.tobytes(), place
         if key not in self._known:
-            self._known[key] = self._hiding(table, offers, place, flat)
+            passed = Passed(one.key for one in offers[:place])
+            self._known[key] = self._asked(table, offers[place], passed)
         return self._known[key]
 
-    def _hiding(
-        self, table: Table, offers: Sequence[Offer], place: int, flat: IntArray
-    ) -> Hiding:
-        offer = offers[place]
-        keys = [one.key for one in offers[: place + 1]]
-        shown = [self.hiding(table, offers, earlier).hides is True for earlier in range(place)]
-
-        def leads(counts: IntArray) -> bool:
-            other = Table(table.domain, counts.reshape(table.counts.shape), structural=table.structural)
-            theirs = self._offers(other, offer)
-            return (
-                theirs is not None
-                and [one.key for one in theirs[: place + 1]] == keys
-                and theirs[place].release.digest == offer.release.digest
-                and all(
-                    self.hiding(other, theirs, earlier).hides is not True
-                    for earlier, seen in enumerate(shown)
-                    if not seen
-                )
-            )
+    def _asked(self, table: Table, offer: Offer, passed: Passed) -> Hiding:
+        def leads(counts: IntArray) -> Passed | None:
+            self._reruns += 1
+            if self._reruns > MOST_RERUNS:
+                return None
+            theirs = self._offers(_like(table, counts), offer, passed)
+            keys = [] if theirs is None else [one.key for one in theirs]
+            if theirs is None or offer.key not in keys:
+                return None
+            place = keys.index(offer.key)
+            same = theirs[place].release.digest == offer.release.digest
+            return Passed(keys[:place]) if same else None
 
         cases = self._cases(table, offer.release)
-        return hiding(cases, flat, leads, self._budget, listed=RERUN)
+        limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
+        flat = table.counts.ravel()
+        return hiding(cases, flat, leads, self._budget, passed=passed, **limits)
+
+    def first(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
+        """Whether nothing is told by what comes before the first that is shown.
+
+        That is: whether it hides the table among those for which nothing before it is shown either.
+        """
+        if place == 0:
+            return True
+        answer, offer = self.hiding(table, offers, place), offers[place]
+        alike = []
+        for counts, over in zip(answer.crowd, answer.passed, strict=True):
+            other = _like(table, counts)
+            theirs = (self._offers(other, offer, over) if over else None) or ()
+            earlier = [at for at, one in enumerate(theirs) if one.key in over]
+            alike.append(all(not self.hiding(other, theirs, at).hides for at in earlier))
+        crowds = crowds_of(self._cases(table, offer.release))
+        core, _ = closed(crowds, answer.crowd[np.array(alike, dtype=bool)])
+        return hidden(crowds, core, table.counts.ravel())
+
+
+def _like(table: Table, counts: IntArray) -> Table:
+    """Another table over the same cells."""
+    shape = table.counts.shape
+    return Table(table.domain, counts.reshape(shape), structural=table.structural)

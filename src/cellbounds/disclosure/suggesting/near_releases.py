@@ -15,6 +15,7 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Finding, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.rerunning import Choice, Offer, republished
+from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.ordering import PublicOrder, uses_of
@@ -49,7 +50,7 @@ MOST_HIDING = 12
 MOST_PAIRED = 75
 """and changes that are put together with others."""
 
-SPARE = 5
+SPARE = 2
 """Safe releases that are looked for besides: some may not hide the table."""
 
 
@@ -238,7 +239,7 @@ class _StrongSearch:
             answer = self._choice.hiding(table, offers, place)
             telling += answer.hides is False
             open_ += answer.hides is None
-            if answer.hides:
+            if answer.hides and (shown or self._choice.first(table, offers, place)):
                 held = replace(offer.suggestion.verdict, independent=True, notes=(answer.sentence,))
                 shown.append(replace(offer.suggestion, verdict=held))
         return verdict, tuple(shown), replace(searched, telling=telling, unsettled=open_)
@@ -253,34 +254,44 @@ class _StrongSearch:
         self,
         judge: BudgetedJudge,
         order: PublicOrder,
-        until: Rank | None,
+        stop: _Stop | None,
         asked: list[_Offered],
     ) -> tuple[list[_Offered], Searched]:
-        found, searched = _searched(judge, self._most + SPARE, self._changes, order, until)
-        offers = [
-            _Offered(tuple(change.sentence for change in one.changes), rank, one.release, one)
-            for rank, one in found
-        ]
+        found, searched = _searched(judge, self._most + SPARE, self._changes, order, stop)
+        offers = [_Offered(_key(one), rank, one.release, one) for rank, one in found]
         return [*asked, *offers], searched
 
-    def _again(self, table: Table, until: Offer | None) -> list[_Offered] | None:
-        """The list for another table, no further than an offer."""
+    def _again(self, table: Table, until: Offer, passed: Passed) -> list[_Offered] | None:
+        """The list for another table, no further than an offer or what was not passed over."""
         original = republished(self._judge.original, table)
         if original is None:
             return None
         judge = self._judge.about(table, original)
         safe = judge.verdict(original, decisive=True).safe
         asked = [_Offered((), FIRST_RANK, original)] if safe else []
-        if safe and (not judge.policy.tells() or (until is not None and until.key == ())):
+        if safe and (not judge.policy.tells() or () not in passed):
             return asked
         order = self._order(original, table)
         if order is None:
             return None
-        rank = None if until is None or self._changes > PAIRS else until.rank
-        return self._listed(judge, order, rank, asked)[0]
+        stop = None if self._changes > PAIRS else _Stop(until.rank, passed)
+        return self._listed(judge, order, stop, asked)[0]
 
     def _cases(self, table: Table, release: Release) -> list[Case]:
         return replace(self._judge, table=table).cases(release)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Where a search may end: beyond a rank, or at something before it that is not passed over."""
+
+    rank: Rank
+    passed: Passed
+
+
+def _key(suggestion: Suggestion) -> tuple[str, ...]:
+    """What is changed, which figures are suppressed included."""
+    return tuple(change.sentence for change in suggestion.changes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,13 +311,13 @@ def _searched(
     most: int,
     changes: int,
     order: PublicOrder | None = None,
-    until: Rank | None = None,
+    stop: _Stop | None = None,
 ) -> tuple[list[tuple[Rank, Suggestion]], Searched]:
     """What is safe among what there was time for, and how far that went."""
     search = None
     try:
         drafts = Drafts(budgeted.original, budgeted.table)
-        search = _Search(drafts, budgeted, most, order, until)
+        search = _Search(drafts, budgeted, most, order, stop)
         search.run(changes)
         stopped = 0
     except Late:
@@ -379,7 +390,7 @@ class _Search:
     judge: BudgetedJudge
     most: int
     order: PublicOrder | None = None
-    until: Rank | None = None
+    stop: _Stop | None = None
     singles: list[PlannedChange] = field(init=False)
     use: list[str] = field(init=False)
     ranked: list[tuple[Rank, Suggestion]] = field(default_factory=list)
@@ -390,6 +401,7 @@ class _Search:
     _seen: set[Plan] = field(default_factory=set)
     _digests: dict[str, Rank] = field(default_factory=dict)
     _worths: dict[int, float] = field(default_factory=dict)
+    _stopped: bool = False
 
     def __post_init__(self) -> None:
         self.singles = proposals(self.drafts, self.judge.policy)
@@ -415,6 +427,8 @@ class _Search:
                         return
                     if not self._dominated(candidate):
                         self._try(candidate, tried)
+                    if self._stopped:
+                        return
             layer = [one for one in layer if not self._holds_safe(one[0])]
             if not layer:
                 return
@@ -476,7 +490,7 @@ class _Search:
 
     def _too_late(self, rank: Rank) -> bool:
         """Whether it comes after what is looked for."""
-        return self.until is not None and rank > self.until
+        return self.stop is not None and rank > self.stop.rank
 
     def _kept(self, release: Release) -> Retained:
         return retained(self.drafts.table, release, self.use or None)
@@ -526,9 +540,8 @@ class _Search:
             self.left += self.judge.spent if candidate.scope else 1
             return
         rank, numbers = candidate.rank, frozenset(candidate.changes)
-        kept = self._kept(found.release)
         if candidate.scope:
-            worth = kept.share if self.order is None else candidate.worth
+            worth = self._kept(found.release).share if self.order is None else candidate.worth
             if self._needless(candidate, worth):
                 return
             rank = rank[0], -worth
@@ -546,6 +559,9 @@ class _Search:
             self.ranked = [one for one in self.ranked if one[1].release.digest != digest]
         self._digests[digest] = rank
         changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
-        suggestion = Suggestion(changes, found.release, found.verdict, kept)
+        suggestion = Suggestion(changes, found.release, found.verdict, self._kept(found.release))
+        # Of ties, and of what the same figures may yet replace, the end of the search decides.
+        stop, sole = self.stop, not candidate.scope and len(numbers) == 1
+        self._stopped = stop is not None and sole and rank < stop.rank and _key(suggestion) not in stop.passed
         # More kept, then fewer changes, then as tried.
         bisect.insort(self.ranked, (rank, suggestion), key=lambda one: (one[0], len(one[1].changes)))
