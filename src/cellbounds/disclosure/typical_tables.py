@@ -12,7 +12,16 @@ TYPICAL = 20
 """People in each cell, if nobody knows how many there are."""
 
 
-def typical_table(domain: Domain, structural: BoolArray, total: int | None) -> Table:
+TABLES = 6
+"""Tables over which what a release keeps is averaged: none of them is typical by itself."""
+
+
+def typical_tables(domain: Domain, structural: BoolArray, total: int | None) -> list[Table]:
+    """Some typical tables, different ones."""
+    return [typical_table(domain, structural, total, seed) for seed in range(TABLES)]
+
+
+def typical_table(domain: Domain, structural: BoolArray, total: int | None, seed: int = 0) -> Table:
     """A table with uneven counts that depends on the variables, the empty cells and N only.
 
     What comes first in a list is then known to everybody, and tells nothing about the true table.
@@ -24,7 +33,7 @@ def typical_table(domain: Domain, structural: BoolArray, total: int | None) -> T
     array([[43, 27],
            [ 9, 21]])
     """
-    shares = np.random.default_rng(2).exponential(size=domain.shape)
+    shares = np.random.default_rng(seed).exponential(size=domain.shape)
     shares[structural] = 0.0
     if not shares.any():
         return Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)

@@ -74,7 +74,7 @@ def explore(
     total: bool = True,
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
-    independent: bool = False,
+    independent: bool = True,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Frontier:
@@ -106,8 +106,12 @@ def explore(
         with more than two levels.
     total
         Whether N is published too.
-    policy, independent
+    policy
         As for :func:`judge`.
+    independent
+        The best design must hold against an intruder who reruns the search on every table that
+        fits what it publishes; among safe designs it is then chosen by a utility that does not
+        depend on the counts. False: it is safe if he cannot.
     utility
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
@@ -161,6 +165,12 @@ def explore(
     begun = time.perf_counter()
     results = _search(table, designs, measures, budget)
     judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
+    choice = None
+    if measures.independent:
+        from cellbounds.disclosure.exploring.best_design import best_design
+
+        places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
+        choice = best_design(table, designs, places, measures, budget)
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
         tuple(
@@ -171,6 +181,8 @@ def explore(
         measures.independent,
         measures.use,
         time.perf_counter() - begun,
+        None if choice is None or choice.place is None else sorted(judged).index(choice.place),
+        "" if choice is None else choice.sentence,
     )
 
 
@@ -298,7 +310,7 @@ class GuessingRisk:
     Attributes
     ----------
     small
-        How many cells are small: all of them without the true counts.
+        How many cells are small.
     exact
         Cells, small or not, with a single attainable count.
     tightest
@@ -348,7 +360,7 @@ def _judged(
     design: Design, release: Release, table: Table, measures: Measures, budget: Budget
 ) -> JudgedDesign:
     begun = time.perf_counter()
-    cases = _cases(design, release, table, measures)
+    cases = design_cases(design, release, table, measures.policy)
     verdict, answer = judged(cases, budget.share(least=LEAST_SECONDS), decisive=True)
     if answer is not None and (
         cases[0].known is not release or set(answer.over) != set(design.names)
@@ -359,7 +371,6 @@ def _judged(
         release,
         margin,
         measures.policy,
-        independent=measures.independent,
         seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )
@@ -372,7 +383,7 @@ def _judged(
         exact=guessed.exact,
         tightest=guessed.tightest,
         risk=guessed.risk,
-        utility=_utility(release, table, measures),
+        utility=utility_of(release, table, measures),
         figures=margin.domain.size,
         reason=_reason(verdict, guessed),
         settled=settled or budget.deadline is None,
@@ -380,18 +391,19 @@ def _judged(
     )
 
 
-def _cases(design: Design, release: Release, table: Table, measures: Measures) -> list[Case]:
+def design_cases(design: Design, release: Release, table: Table, policy: Policy) -> list[Case]:
     """What is judged of a design; of more cells than can be listed, the margins it speaks of."""
-    policy, over = measures.policy, None
+    over = None
     narrowed = policy.within(release.domain, design.names)
     # Cells behind a margin that keeps these rules keep them too.
     if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
         spoken = [names for names, _ in spoken_margins(release).values()]
         policy, over = narrowed, [design.names, *spoken]
-    return cases_of(release, table, policy, over=over, independent=measures.independent)
+    return cases_of(release, table, policy, over=over)
 
 
-def _utility(release: Release, table: Table, measures: Measures) -> float:
+def utility_of(release: Release, table: Table, measures: Measures) -> float:
+    """What a release about a table is good for."""
     if measures.utility is None:
         return retained(table, release, use=[measures.use]).share
     value = measures.utility(table, release)
@@ -420,7 +432,6 @@ def guessing_risk(
     margin: Table,
     policy: Policy,
     *,
-    independent: bool,
     seconds: float | None,
     answer: Attainable | None = None,
 ) -> GuessingRisk:
@@ -432,9 +443,8 @@ def guessing_risk(
     """
     over = margin.domain.names
     spoken = ~(margin.structural | empty_rows(release, over))
-    small, counts = spoken, margin.counts
-    if not independent:
-        small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
+    counts = margin.counts
+    small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
     if answer is not None and answer.evidence is Evidence.EXACT:
         risk = _guessed(answer, spoken, small)
         if risk.settled:

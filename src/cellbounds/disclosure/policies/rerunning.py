@@ -260,6 +260,28 @@ def _findings(crowds: Crowds, found: IntArray, *, owned: bool = False) -> Iterat
             yield from rule.findings(attacker)
 
 
+class Gathered:
+    """A closed crowd of tables that lead to a release, and which tables hide in it.
+
+    The same as :func:`hiding` for many tables, with one crowd for all of them.
+    """
+
+    def __init__(self, cases: Sequence[Case], leads: Leads, budget: Budget) -> None:
+        self._crowds, self._budget = crowds_of(cases), budget
+        found = Fitting(cases[0].known, budget, LISTED, JUDGED)
+        led = [one for one in found if not budget.spent and leads(one) is not None]
+        tables = np.array(led, dtype=np.int64).reshape(-1, cases[0].known.domain.size)
+        self._core, _ = closed(self._crowds, tables)
+        self.complete = found.complete and not budget.spent
+        self._monotone = all(case.policy.monotone for case in cases)
+
+    def hides(self, table: IntArray) -> bool:
+        """Whether a table is known to hide."""
+        if self._monotone:
+            return hidden(self._crowds, self._core, table)
+        return self.complete and bool((self._core == table).all(axis=1).any())
+
+
 # --- making a release again ----------------------------------------------------------------------
 
 

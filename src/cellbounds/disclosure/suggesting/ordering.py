@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rerunning import republished
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
-from cellbounds.disclosure.typical_tables import typical_table
+from cellbounds.disclosure.typical_tables import typical_tables
 from cellbounds.statements import Release
 from cellbounds.statements.notation import Request
 from cellbounds.utility.retained_utility import retained
@@ -25,24 +27,23 @@ class PublicOrder:
     Whoever knows the request can work it out: variables, levels and N are all that it depends on.
     """
 
-    def __init__(self, drafts: Drafts) -> None:
-        self._drafts, self._use = drafts, uses_of(drafts)
+    def __init__(self, drafts: Sequence[Drafts]) -> None:
+        self._drafts, self._use = drafts, uses_of(drafts[0])
         self._worths: dict[Plan, float] = {}
 
     @classmethod
     def of(cls, release: Release, table: Table) -> PublicOrder | None:
-        """The order for what was asked for; None if that could not be made of another table."""
-        domain = release.domain
-        typical = typical_table(domain, table.structural, release.total.exact)
-        again = republished(release, typical)
-        return None if again is None else cls(Drafts(again, typical))
+        """The order for what was asked for; None if that could not be made of other tables."""
+        typical = typical_tables(release.domain, table.structural, release.total.exact)
+        again = [(republished(release, one), one) for one in typical]
+        drafts = [Drafts(asked, one) for asked, one in again if asked is not None]
+        return cls(drafts) if drafts else None
 
     def worth(self, plan: Plan) -> float:
-        """The share that a plan keeps."""
+        """The share that a plan keeps, on average."""
         if plan not in self._worths:
-            made = self._drafts.made(plan)
-            share = 0.0
-            if made is not None:
-                share = retained(self._drafts.table, made[0], self._use or None).share
-            self._worths[plan] = share
+            made = [(drafts.table, drafts.made(plan)) for drafts in self._drafts]
+            use = self._use or None
+            shares = [retained(one, draft[0], use).share for one, draft in made if draft]
+            self._worths[plan] = sum(shares) / len(made)
         return self._worths[plan]
