@@ -379,15 +379,19 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
 
 # What it is judged by.
 
-INDEPENDENT = "Judge without the true counts: every consistent table must pass."
+INDEPENDENT = "SAFE must hold against an intruder who reruns this on every table that fits."
 
-policy_options = combined(
-    option(
-        "--policy NAME|FILE",
-        "Judge by this profile or policy file (.toml, .yaml).",
-        default="small-counts",
-    ),
-    option("--independent", INDEPENDENT),
+policy_option = option(
+    "--policy NAME|FILE",
+    "Judge by this profile or policy file (.toml, .yaml).",
+    default="small-counts",
+)
+
+policy_options = combined(policy_option, option("--independent", INDEPENDENT))
+
+choosing_options = combined(
+    policy_option,
+    option("--independent/--with-counts", f"{INDEPENDENT} Or: if he cannot.", default=True),
 )
 
 knows_option = option(

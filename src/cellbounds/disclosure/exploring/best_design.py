@@ -17,7 +17,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.statements import Release
 
-MOST_TRIED = 6
+MOST_TRIED = 4
 """Safe designs that are tried, the most useful first."""
 
 

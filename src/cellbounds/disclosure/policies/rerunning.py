@@ -44,13 +44,16 @@ RERUN = 256
 JUDGED = 512
 """Tables that are drawn where no more is asked than whether they keep the policy."""
 
-DRAWN = 32
+DRAWN = 512
 """Tables that are drawn where more fit, and each is rerun."""
 
-MOST_RERUNS = 1000
-"""Tables that are rerun for all releases of a list together."""
+MOST_SECONDS = 60.0
+"""How long tables are rerun for all releases of a list together."""
 
-PATIENCE = 8
+EACH_SECONDS = 5.0
+"""How long they are rerun for one of them."""
+
+PATIENCE = 128
 """Tables that are rerun at least; no more if none of them leads to the release."""
 
 FIRST = 4
@@ -185,7 +188,7 @@ def hiding(
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
     which none leads here (`patience`).
     """
-    found = Fitting(cases[0].known, budget, listed, drawn, unusual=drawn >= JUDGED)
+    found = Fitting(cases[0].known, budget, listed, drawn, unusual=drawn >= JUDGED or cases[0].policy.many_values)
     crowds = crowds_of(cases)
     monotone = all(case.policy.monotone for case in cases)
     core = led = np.zeros((0, len(table)), dtype=np.int64)
@@ -364,9 +367,9 @@ class Choice:
         cases: Callable[[Table, Release], Sequence[Case]],
         budget: Budget,
     ) -> None:
-        self._offers, self._cases, self._budget = offers, cases, budget
+        self._offers, self._cases = offers, cases
+        self._budget = budget.share(most=MOST_SECONDS).quiet().resumed(None)
         self._known: dict[tuple[bytes, int], Hiding] = {}
-        self._reruns = 0
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
         """Whether the release at a place of the list of a table hides that table.
@@ -381,9 +384,6 @@ class Choice:
 
     def _asked(self, table: Table, offer: Offer, passed: Passed) -> Hiding:
         def leads(counts: IntArray) -> Passed | None:
-            self._reruns += 1
-            if self._reruns > MOST_RERUNS:
-                return None
             theirs = self._offers(_like(table, counts), offer, passed)
             keys = [] if theirs is None else [one.key for one in theirs]
             if theirs is None or offer.key not in keys:
@@ -395,7 +395,8 @@ class Choice:
         cases = self._cases(table, offer.release)
         limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
         flat = table.counts.ravel()
-        return hiding(cases, flat, leads, self._budget, passed=passed, **limits)
+        budget = self._budget.share(most=EACH_SECONDS)
+        return hiding(cases, flat, leads, budget, passed=passed, **limits)
 
     def first(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
         """Whether nothing is told by what comes before the first that is shown.
