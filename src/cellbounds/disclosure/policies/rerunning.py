@@ -203,7 +203,7 @@ def hiding(
         rerun, chunk = rerun + len(some), rerun + len(some)
         if budget.spent or (not len(led) and rerun >= patience and not found.complete):
             return Hiding(None, core, rerun, False)
-        if monotone and more:
+        if monotone:
             core, kept = closed(crowds, led, over)
             if hidden(crowds, core, table, kept, passed):
                 return Hiding(True, core, rerun, found.complete, tuple(kept))
@@ -257,7 +257,7 @@ def _findings(crowds: Crowds, found: IntArray, *, owned: bool = False) -> Iterat
 
     With `owned` the last of them is the true one.
     """
-    for crowd in crowds(found):
+    for crowd in crowds(found) if len(found) else ():
         attacker = crowd.owned(len(crowd) - 1) if owned else crowd
         for rule in crowd.case.policy.rules:
             yield from rule.findings(attacker)
