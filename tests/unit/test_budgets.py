@@ -813,7 +813,9 @@ def test_searches_that_are_late_say_what_is_open(search):
         sets = cb.safe_margins(TABLE, budget=budget)
         assert not sets.complete
     else:
-        suggestions = cb.suggest(table=TABLE, release=TABLE_ITSELF, budget=budget)
+        suggestions = cb.suggest(
+            table=TABLE, release=TABLE_ITSELF, independent=False, budget=budget
+        )
         assert not suggestions.searched.complete
 
 

@@ -41,7 +41,7 @@ class CellGroups:
         return positions
 
     def sums(self, counts: IntArray) -> IntArray:
-        """Sum counts (flat, over the domain) to the margin (flat); of several tables, row by row."""
+        """Sum counts (flat, over the domain) to the margin; of several tables, row by row."""
         widths, inside = self.widths, counts[..., self.cells]
         if len(widths) and widths[0] and (widths == widths[0]).all():
             return np.asarray(inside.reshape(*counts.shape[:-1], len(widths), -1).sum(axis=-1))

@@ -232,7 +232,7 @@ def _told_by_committing(
     leads: Leads = lambda _: NOTHING  # noqa: E731
     policies = {entry.content["judged"]["policy"] for entry in state.released}
     table = judges.flat
-    for place, piece in enumerate(pieces):
+    for place in range(len(pieces)):
         if place < len(state.released) and state.released[place].content["already_out"]:
             continue
         release = joined(state, pieces[: place + 1])

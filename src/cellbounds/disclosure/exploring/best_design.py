@@ -45,14 +45,15 @@ def best_design(
         return BestDesign(place, f"{CANNOT_RERUN}: tables of so many cells are not rerun")
     choice = Choice(search.offers, search.cases, budget)
     order = sorted(range(len(designs)), key=search.rank)
-    offers = [search.offer(place, table) for place in order if place in set(safe)]
+    places = [place for place in order if place in set(safe)]
+    offers = [search.offer(place, table) for place in places]
     opened: BestDesign | None = None
     for place in range(min(MOST_TRIED, len(offers))):
         answer = choice.hiding(table, offers, place)
         if answer.hides and choice.first(table, offers, place):
-            return BestDesign(offers[place].key, answer.sentence)
+            return BestDesign(places[place], answer.sentence)
         if answer.hides is not False and opened is None:
-            opened = BestDesign(offers[place].key, replace(answer, hides=None).sentence)
+            opened = BestDesign(places[place], replace(answer, hides=None).sentence)
     told = "whoever reruns the search learns too much from which design was chosen"
     return opened or BestDesign(None, told)
 
@@ -103,7 +104,9 @@ class _Search:
         """The safe designs about another table, up to one or what was not passed over."""
         places = sorted(range(len(self._designs)), key=self.rank)
         found: list[Offer] = []
-        for place in places[: places.index(until.key) + 1]:
+        for place in places:
+            if self.rank(place) > until.rank:
+                break
             design = self._designs[place]
             try:
                 offer = self.offer(place, table)

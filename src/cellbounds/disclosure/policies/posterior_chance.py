@@ -156,17 +156,24 @@ class PosteriorChance(ThresholdRule):
             yield attacker.finding(self, index, broken, words, change)
 
     def breaking(self, crowd: Crowd) -> BoolArray:
-        """Tables with a small count that is too likely among those of the crowd, weighed exactly."""
+        """Tables with a small count that is too likely among those of the crowd, exactly."""
         shares, limit = weighed(crowd.known, crowd.tables, self.prior), self.probability
         broken = np.zeros(len(crowd), dtype=bool)
         assert limit is not None  # checked when the rule was made
         for cell in np.flatnonzero(~crowd.exempt.ravel()).tolist():
             counts, alike = crowd.columns(cell)
-            chances = [sum(itertools.compress(shares, alike == place), Fraction(0)) for place in range(len(counts))]
+            chances = [
+                sum(itertools.compress(shares, alike == place), Fraction(0))
+                for place in range(len(counts))
+            ]
             wrong = []
             for count in counts:
                 first, last = self.span(count)
-                near = (one for other, one in zip(counts, chances, strict=True) if first <= other <= last)
+                near = (
+                    one
+                    for other, one in zip(counts, chances, strict=True)
+                    if first <= other <= last
+                )
                 wrong.append(self.speaks_of(count) and sum(near, Fraction(0)) > limit)
             broken |= np.array(wrong, dtype=bool)[alike]
         return broken
@@ -349,7 +356,9 @@ def weighed(release: Release, counts: IntArray, prior: str) -> list[Fraction]:
     weights, factors = belief_of(prior).weights(release.domain), factors_of(release)
     whole = []
     for table in counts:
-        weight = math.prod(itertools.starmap(weights.exact, enumerate(table.tolist())), start=Fraction(1))
+        weight = math.prod(
+            itertools.starmap(weights.exact, enumerate(table.tolist())), start=Fraction(1)
+        )
         for factor in factors:
             weight *= factor.law.chance(int(table[factor.cells].sum()))
         whole.append(weight)

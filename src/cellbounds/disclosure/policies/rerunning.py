@@ -1,4 +1,4 @@
-"""Who knows how a release came about: which of the tables that fit would have led to it too?
+"""Which of the tables that fit a release would have led to it too.
 
 An intruder knows this tool, the policy and the request. Of the tables that fit a release he keeps
 those for which the same steps would have led to the same release. A release hides its table from
@@ -108,10 +108,12 @@ class Hiding:
         """How far it got, in words."""
         tried = f"of {self.rerun} tables that fit" + (", which are all," if self.complete else "")
         if self.hides:
-            return f"holds against whoever reruns it: {tried} {len(self.crowd)} lead here too, enough to hide it"
+            led = f"{tried} {len(self.crowd)} lead here too, enough to hide it"
+            return f"holds against whoever reruns it: {led}"
         if self.hides is None:
             return f"{CANNOT_RERUN}: {tried} too few are known to lead here too"
-        return f"whoever reruns it learns more than the policy allows: {tried} {len(self.crowd)} lead here too"
+        led = f"{tried} {len(self.crowd)} lead here too"
+        return f"whoever reruns it learns more than the policy allows: {led}"
 
 
 class Fitting:
@@ -125,14 +127,15 @@ class Fitting:
         self, release: Release, budget: Budget, listed: int, drawn: int, unusual: bool = True
     ) -> None:
         self._release, self._budget, self._unusual = release, budget, unusual
-        self.complete, self._tables = False, iter(())
+        self.complete = False
+        self._tables: Iterator[IntArray] = iter(())
         if release.domain.size > MOST_CELLS or budget.spent:
             return
         with suppress(*REFUSED):
             self._tables = self._found(listed, drawn)
 
     def __iter__(self) -> Iterator[IntArray]:
-        seen = set()
+        seen: set[bytes] = set()
         with suppress(*REFUSED):
             for table in self._tables:
                 if table.tobytes() not in seen:
@@ -154,7 +157,9 @@ class Fitting:
         answer = attainable(release, budget=self._budget)
         for labels, values in answer.items():
             counts = itertools.islice(values.known, UNUSUAL)
-            for count in {*counts, *([values.largest] if values.settled else [])}:
+            largest = values.largest if values.settled else None
+            tried = {*counts, *([largest] if isinstance(largest, int) else [])}
+            for count in tried:
                 yield answer.witness(*labels, value=count).counts.ravel()
 
 
@@ -188,7 +193,13 @@ def hiding(
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
     which none leads here (`patience`).
     """
-    found = Fitting(cases[0].known, budget, listed, drawn, unusual=drawn >= JUDGED or cases[0].policy.many_values)
+    found = Fitting(
+        cases[0].known,
+        budget,
+        listed,
+        drawn,
+        unusual=drawn >= JUDGED or cases[0].policy.many_values,
+    )
     crowds = crowds_of(cases)
     monotone = all(case.policy.monotone for case in cases)
     core = led = np.zeros((0, len(table)), dtype=np.int64)

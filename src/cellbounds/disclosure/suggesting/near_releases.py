@@ -13,9 +13,9 @@ from pathlib import Path
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Finding, Outcome, Policy, Verdict, policy_of
+from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.rerunning import Choice, Offer, republished
-from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.ordering import PublicOrder, uses_of
@@ -562,6 +562,10 @@ class _Search:
         suggestion = Suggestion(changes, found.release, found.verdict, self._kept(found.release))
         # Of ties, and of what the same figures may yet replace, the end of the search decides.
         stop, sole = self.stop, not candidate.scope and len(numbers) == 1
-        self._stopped = stop is not None and sole and rank < stop.rank and _key(suggestion) not in stop.passed
+        self._stopped = (
+            stop is not None and sole and rank < stop.rank and _key(suggestion) not in stop.passed
+        )
         # More kept, then fewer changes, then as tried.
-        bisect.insort(self.ranked, (rank, suggestion), key=lambda one: (one[0], len(one[1].changes)))
+        bisect.insort(
+            self.ranked, (rank, suggestion), key=lambda one: (one[0], len(one[1].changes))
+        )

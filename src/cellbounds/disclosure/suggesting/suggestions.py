@@ -119,11 +119,12 @@ class Searched:
         if self.left:
             words += f"; {self.left} not tried, because time or tries ran out"
         if self.telling:
-            words += f"; {self.telling} safe but not shown, because that they are suggested tells too much"
+            told = "because that they are suggested tells too much"
+            words += f"; {self.telling} safe but not shown, {told}"
         if self.unsettled:
-            words += f"; {self.unsettled} safe if nobody can rerun this, and not shown (--with-counts shows them)"
+            words += f"; {self.unsettled} safe if nobody can rerun this, and not shown"
         if self.unrepeatable:
-            words += "; nobody can rerun what was made by chance: --with-counts takes that for granted"
+            words += "; what was made by chance cannot be rerun (--with-counts suggests)"
         return words
 
 
