@@ -184,7 +184,7 @@ def margins_of(texts: Iterable[str]) -> list[list[str]]:
 @subcommand
 @place_argument
 @owned_options
-@options.policy_options
+@options.choosing_options
 @protect_option
 @option("--keep-table", "Keep the table in LEDGER itself.")
 @who_option

@@ -81,8 +81,9 @@ def judge(
     knows
         What an intruder knows besides, such as ``Known(["sex"], lower={"f": 3})``.
     independent
-        Judge without the true counts: every consistent table must pass, so that the verdict tells
-        nothing about which of them is the true one.
+        SAFE must hold against an intruder who reruns the judgement on every table that fits and
+        keeps those that would have been published. Without a table: every one of them must pass.
+        What is not SAFE may depend on the counts; `verdict.independent` is False then.
     budget, seconds
         What the work may cost: a :class:`Budget`, or seconds alone; what that does not settle is
         undecided.

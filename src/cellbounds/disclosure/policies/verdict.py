@@ -39,7 +39,7 @@ DEPENDS = (
     "--independent judges without them)"
 )
 
-INDEPENDENT = "judged without the true counts: safe means that every consistent table passes"
+INDEPENDENT = "safe means: also against an intruder who reruns this on every table that fits"
 
 
 class Outcome(Enum):

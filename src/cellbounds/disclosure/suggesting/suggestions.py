@@ -23,8 +23,8 @@ DEPENDS = (
 )
 
 RANKED = (
-    "the verdicts do not depend on the counts, but which release is called the most useful does: "
-    "keep the list to yourself"
+    "each of these holds against an intruder who reruns this; the list, and that it was needed, "
+    "depends on the counts: keep it to yourself"
 )
 
 
