@@ -16,7 +16,7 @@ test: .venv/.test .venv/.browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-long: .venv/.test .venv/.browser
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist worksteal
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist worksteal -o faulthandler_timeout=0
 
 lint: .venv/.test
 	$(BIN)/ruff format --check .

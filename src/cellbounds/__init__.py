@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cellbounds.inference.counting import count_tables, estimate_tables, tables
     from cellbounds.inference.posterior import posterior, sample
     from cellbounds.ledger import Ledger
+    from cellbounds.statements.published import read_published
     from cellbounds.statements.release_files import read_release
     from cellbounds.synthetic import synthesize
 
@@ -78,6 +79,7 @@ __all__ = [
     "posterior",
     "priors",
     "publish",
+    "read_published",
     "read_release",
     "read_table",
     "safe_margins",
@@ -96,6 +98,7 @@ _LATER = {
         "inference.posterior": "posterior sample",
         "inference.counting": "count_tables estimate_tables tables",
         "ledger": "Ledger",
+        "statements.published": "read_published",
         "statements.release_files": "read_release",
         "disclosure.auditing": "Audit audit",
         "disclosure.exploring": "explore",

@@ -44,6 +44,14 @@ from cellbounds.runtime.isolation import serve
 serve()
 """
 
+WATCHED = """
+import faulthandler, fractions
+faulthandler.dump_traceback_later(60, exit=True)
+from cellbounds.runtime.isolation import Isolated
+print(Isolated(fractions.Fraction, 1, 2).ask("__add__", 1))
+faulthandler.cancel_dump_traceback_later()
+"""
+
 
 @pytest.fixture
 def aborts(monkeypatch):
@@ -146,6 +154,18 @@ def test_a_child_that_is_late_is_ended():
         sleeper().ask("sleep", PATIENCE, seconds=0.1)
     assert ended.value.late
     assert time.monotonic() - begun < PATIENCE
+
+
+def test_an_owner_that_is_watched_is_answered():
+    """The watch of whoever runs us, as test runners set one, is not the child's."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "3/2\n"), done.stderr
 
 
 def test_an_object_that_ends_each_child_is_given_up():

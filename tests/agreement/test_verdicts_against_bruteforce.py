@@ -36,10 +36,11 @@ from cellbounds.disclosure.policies import (
 )
 from cellbounds.disclosure.policies.attacker import Attacker
 from cellbounds.disclosure.policies.judging import alike_cells, respondents
+from cellbounds.disclosure.policies.judging import judged as decided
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.disclosure.policies.rule import certainly_zero
-from cellbounds.disclosure.policies.scenarios import case_of, informed
-from cellbounds.runtime.budget import Budget
+from cellbounds.disclosure.policies.scenarios import case_of, cases_of, informed
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from listing import belongs, listed, sums
 from mixtures import cases, is_partition, margin_of, priors, some_names, tables
 from strategies import LARGEST, examples, releases
@@ -504,6 +505,15 @@ def check_findings(case):
             assert mine.get(place, Outcome.SAFE) is overall(wrong), (rule, place)
 
 
+@given(judged())
+@examples(40, 12_000)
+def test_working_out_no_more_than_the_outcome_needs(case):
+    """As searches do: margins that tables settle are not looked at one by one."""
+    cases = cases_of(case.release, case.table, case.policy, over=case.over, knows=case.knows)
+    found, _ = decided(cases, UNLIMITED, decisive=True)
+    assert found.outcome is overall(any_broken(case, case.table.counts.ravel()))
+
+
 @given(judged(FEW_TABLES))
 @examples(40, 12_000)
 def test_without_the_true_counts_every_consistent_table_must_pass(case):
@@ -533,12 +543,14 @@ def declared(case):
 
 
 def check_independent(case):
-    found = judge(
-        case.table, case.release, case.policy, over=case.over, knows=case.knows, independent=True
-    )
+    how = {"over": case.over, "knows": case.knows, "independent": True}
+    found = judge(case.table, case.release, case.policy, **how)
+    shortly = cases_of(case.release, case.table, case.policy, **how)
     case = declared(case)
-    assert found.outcome is overall(any(any_broken(case, x) for x in case.tables))
+    expected = overall(any(any_broken(case, x) for x in case.tables))
+    assert found.outcome is expected
     assert all(one.count is None for one in found.cells)
+    assert decided(shortly, UNLIMITED, decisive=True)[0].outcome is expected
 
 
 PARTS = Domain(

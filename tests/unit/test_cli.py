@@ -577,6 +577,14 @@ def test_over_asks_about_row_sums(run, attacked):
     assert [cell["values"] for cell in content["cells"]] == [[2, 8], [6, 12]]
 
 
+def test_several_margins_are_judged_and_the_first_is_shown(run, tmp_path):
+    table = written(tmp_path / "t.csv", "row,col,count\na,x,1\na,y,0\nb,x,1\nb,y,5\n")
+    asked = "audit", table, "[col|row]", "--over", "col", "--over", "row", "--format", "json"
+    content = validated(run(*asked)[1])
+    assert content["over"] == ["col"]
+    assert content["margins"] == [["row"]]
+
+
 def test_levels_are_merged_before_anything_else(run, tmp_path):
     path = written(tmp_path / "t.csv", 'a=b,col,count\n"p,q",x,1\nr,x,2\ns,x,3\n"p,q",y,5\n')
     options = ("--merge", 'a=b="p,q",r', "--format", "json")

@@ -22,10 +22,10 @@ from cellbounds.disclosure.policies import (
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.disclosure.policies.rule import certainly_held
-from cellbounds.disclosure.policies.scenarios import case_of
+from cellbounds.disclosure.policies.scenarios import case_of, cases_of
 from cellbounds.disclosure.policies.verdict import Finding, Verdict
 from cellbounds.results import Distribution, MonteCarlo, ValueSet
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.interrupts import Late
 
 DOMAIN = cb.Domain({"row": ["a", "b"], "col": ["x", "y"]})
@@ -557,3 +557,50 @@ def test_a_file_in_yaml_says_everything_where_it_stands(tmp_path):
     file.write_text("name: house\n3: x\n")
     with pytest.raises(cb.InvalidInput, match=r"the key 3 .* is no text"):
         cb.policies.read(file)
+
+
+# What searches leave out, because only the outcome matters.
+
+
+def shortly(release, table, policy="small-counts"):
+    return judging.judged(cases_of(release, table, policy), UNLIMITED, decisive=True)[0].outcome
+
+
+def test_levels_that_leave_somebody_out_do_not_add_up_to_a_margin():
+    """The two men are not those of region x, which tables differ in."""
+    domain = cb.Domain({"region": ["a", "b", "c"], "sex": ["m", "f"]})
+    table = cb.Table(domain, [[1, 6], [0, 7], [1, 9]])
+    table = table.grouped("g", of="region", levels={"x": ["a", "b"]})
+    release = cb.publish(table, "[g,sex]~20")
+    pool = attacker.Pool(release, cb.attainable(release, over=["g", "sex"]), table)
+    assert [one.tolist() for one in pool.counts(("sex",))] == [[2, 22]]
+    assert [one.tolist() for one in pool.counts(("sex", "g"))] == [[[1], [13]]]
+
+
+def test_whoever_is_in_no_derived_level_is_part_of_none():
+    """The total less region x is the count of c."""
+    table = cb.Table(cb.Domain({"region": ["a", "b", "c"]}), [11, 11, 2])
+    table = table.grouped("g", of="region", levels={"x": ["a", "b"]})
+    release = cb.publish(table, "[g]")
+    assert judge(table, release).outcome is UNSAFE
+    assert shortly(release, table) is UNSAFE
+
+
+def test_margins_are_settled_together(monkeypatch):
+    """Of fifteen margins none is looked at by itself: two more tables tell them all apart."""
+    domain = cb.Domain({name: ["0", "1"] for name in "abcd"})
+    counts = 1 + np.arange(16).reshape(domain.shape) % 5
+    table = cb.Table(domain, counts * 3)
+    looked = []
+    look = judging._look
+    monkeypatch.setattr(
+        judging,
+        "_look",
+        lambda case, *rest, **more: looked.append(case) or look(case, *rest, **more),
+    )
+    rule = SmallCounts(at_most=1000, values=2)
+    release = cb.publish(table, "[d|a,b,c]@1", total=False)
+    assert shortly(release, table, policy_of(rule)) is SAFE
+    assert [case.over for case in looked] == [("a", "b", "c", "d")]
+    shortly(release, table, policy_of(SmallCounts(at_most=1000, values=3)))
+    assert len(looked) == 1 + 15  # three counts are not shown by the two ends

@@ -517,6 +517,9 @@ def test_ways_to_write_a_model(margins):
         (["A", "B"], "does not begin"),
         ("[A,A]", "named twice"),
         ("[A][B", "missing"),
+        (5, "the model is 5; write it like"),
+        (None, "the model is None"),
+        ([5], r"the model is \[5\]"),
     ],
 )
 def test_bad_models(margins, message):

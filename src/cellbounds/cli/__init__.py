@@ -112,8 +112,11 @@ _SUMMARIES = {
     "audits": {
         "audit": "Show what publishing RELEASE would reveal about TABLE, and whether a policy "
         "allows it.",
-        "attack": "Show what anybody can work out from the release file RELEASE (.toml), without "
-        "the table.",
+        "attack": "Show what anybody can work out from RELEASE, without the table.",
+    },
+    "published": {
+        "show": "Show what is understood of the published tables in FILE, before anything is "
+        "concluded.",
     },
     "searches": {
         "explore": "Judge every design of published rates of TABLE, and find the best safe one.",

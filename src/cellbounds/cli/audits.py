@@ -10,6 +10,7 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
+from cellbounds.cli.sheet_options import check_release_file, is_release_file, sheet_options
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
@@ -42,6 +43,7 @@ CERTIFYING = 0.75
 @options.state_option
 @options.certificate_option
 @options.output_options
+@option("--over A,B", "Judge the cells of this margin alone; may be repeated.", multiple=True)
 def audit(given: Given) -> int:
     """Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.
 
@@ -54,7 +56,8 @@ def audit(given: Given) -> int:
     from cellbounds.disclosure.policies import policy_of
     from cellbounds.report.audit_text import render
 
-    over = options.names_of(given.over, "--over")
+    margins = [options.names_of(one, "--over") or [] for one in given.over] or None
+    over = margins and margins[0]
     check_outputs(
         [*given.reports, given.certificate, given.output, given.state],
         [given.table, *given.release, *given.knows, given.key, given.policy],
@@ -74,7 +77,7 @@ def audit(given: Given) -> int:
                 table,
                 release,
                 policy,
-                over=over,
+                over=margins,
                 independent=given.independent,
                 knows=knows,
                 budget=answering,
@@ -143,18 +146,33 @@ def _write_certificate(
 
 
 @options.command
-@click.argument("release", type=click.Path())
+@click.argument("release", nargs=-1, required=True, type=click.Path(), metavar="RELEASE...")
+@sheet_options
 @options.cell_option
 @options.outside_option
 @options.effort_options()
 @options.state_option
 @options.certificate_option
 @options.output_options
+@options.over_option
 def attack(given: Given) -> int:
-    """Show what anybody can work out from the release file RELEASE (.toml), without the table."""
+    """Show what anybody can work out from RELEASE, without the table.
+
+    RELEASE is a release file (.toml), or a table as it is published, with its totals and marks:
+    CSV, Excel, OpenDocument, HTML, Parquet (`cellbounds show` says how it is understood). Several
+    linked tables are taken together. Of tables the status is 1 if a hidden count is known exactly.
+    """
+    if not all(map(is_release_file, given.release)):
+        from cellbounds.cli.published import attack_tables
+
+        return attack_tables(given)
     from cellbounds.report.audit_text import render
     from cellbounds.statements.release_files import read_release
 
+    check_release_file(given)
+    if len(given.release) > 1:
+        raise InvalidInput(f"{len(given.release)} release files; give one")
+    (given.release,) = given.release
     names = options.names_of(given.over, "--over")
     if given.cells and given.style == "html":
         raise InvalidInput("--cell goes with --format table, json or csv; pages show whole margins")

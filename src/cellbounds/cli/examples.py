@@ -26,6 +26,7 @@ _PUBLISHED = ("published.toml", "published.1-education-county-2.csv")
 EXAMPLES = {
     **{name: re.sub(r" \(document.*?\)", "", about) for name, about in datasets.NAMES.items()},
     "published": "a release file: rates of delinquent, without the table",
+    "printed": "made up: a table as it is printed, with totals and hidden counts",
     "sparse5": "made up: 93 people by five variables, mostly empty cells",
     "survey": f"made up: a folder with {len(YEARS) * RECORDS:,} records of region, age and vote",
 }
@@ -38,6 +39,7 @@ _NEXT = {
     "koch4": "margins {}koch4.csv --way 2",
     "mp3": 'audit {}mp3.csv "[mp3|gender]@2"',
     "published": "attack {}published.toml",
+    "printed": "attack {}printed.csv",
     "sparse5": 'audit {}sparse5.csv "[housing,work,illness]" "[age,travel,illness]"',
     "survey": 'audit {}survey "[vote|age]@2" --records --variables vote,age',
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cellbounds.cli.level_options import level_options, levels_given
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import Budget, running
 from cellbounds.runtime.files import is_stream
@@ -49,7 +50,8 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 
 HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural encoding "
-    "delimiter merges tables",
+    "delimiter merges tables marks hierarchies totals no_totals base base_rounding absent sums "
+    "header index thousands",
     "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
     "How it is judged": "policy independent knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
@@ -61,6 +63,7 @@ HEADINGS = {
 EXAMPLES = {
     "audit": 'audit delinquent.csv "[education|county]@2" --report audit.html',
     "attack": "attack published.toml",
+    "show": "show printed.csv",
     "explore": "explore delinquent.csv --response education --best published.toml",
     "margins": "margins koch4.csv --way 2",
     "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',
@@ -244,6 +247,7 @@ table_options = combined(
         "merges",
         multiple=True,
     ),
+    level_options,
 )
 """How to read a table: TABLE is a file, a folder of files or a pattern in quotes."""
 
@@ -260,6 +264,7 @@ def read_owned(path: str, given: Given) -> Table:
         round_weight=given.round_weight,
         missing=given.missing,
         structural="missing" if given.structural else None,
+        **levels_given(given),
         sheet=given.sheet,
         encoding=given.encoding,
         delimiter=given.delimiter.replace("\\t", "\t"),
@@ -502,7 +507,6 @@ output_options = combined(
     style_option("table|json|csv|html"),
     output_option,
     option("--all", "Show every cell in a table.", "everything"),
-    over_option,
 )
 """How to write what is known of cells."""
 

@@ -179,7 +179,8 @@ def _write_explored(frontier: Frontier, given: Given, budget: Budget) -> None:
 def margins(given: Given) -> int:
     """Find the largest sets of margins of TABLE that are safe together.
 
-    TABLE is a tidy CSV file. The candidates are all its margins, unless --way, --margin or
+    Margins of one table are linked tables: safe one by one is not safe together. TABLE is a tidy
+    CSV file. The candidates are all its margins, unless --way, --margin or
     --statement names others. Exit status 0 if some of them may be released, 1 if none, 3 if that
     is not known.
     """
@@ -233,9 +234,10 @@ def margins(given: Given) -> int:
 def suggest(given: Given) -> int:
     """Find safe releases near RELEASE, if publishing that about TABLE is not safe.
 
-    Fewer decimals, coarser counts, merged levels, variables dropped, statements or figures
-    withheld: every suggestion is judged before it is shown, and they are ranked by what they keep.
-    Leaves with 0 if RELEASE is safe or a safe release was found, with 1 if none was found.
+    Fewer decimals, coarser counts, merged levels, variables dropped, statements withheld, figures
+    suppressed with the secondary (complementary) suppression that protects them: every suggestion
+    is judged before it is shown, and they are ranked by what they keep. Leaves with 0 if RELEASE
+    is safe or a safe release was found, with 1 if none was found.
     """
     from cellbounds.disclosure.suggesting import suggest as suggest_releases
 

@@ -36,6 +36,7 @@ from cellbounds.data.microdata.tally import (
     rounded,
     selection_of,
 )
+from cellbounds.data.owned_totals import owned_table
 from cellbounds.data.storage import DENSE_LIMIT, Cells, Dense
 from cellbounds.data.table import Table, sparse_of
 from cellbounds.errors import InvalidInput
@@ -57,6 +58,8 @@ def read_table(
     round_weight: bool = False,
     missing: str = "error",
     structural: str | Iterable[Sequence[Label]] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    totals: Mapping[str, Label] | bool | None = None,
     domain: Domain | None = None,
     encoding: str = "utf-8",
     delimiter: str = ",",
@@ -72,8 +75,9 @@ def read_table(
         files or of Parquet files, a pattern such as ``"data/*.parquet"``, or a list of paths, whose
         files are read one after another as one table; a pandas, polars or Arrow frame; a DuckDB
         relation, an Ibis expression or a lazy frame, whose engine then does the counting. There is
-        one column for each variable, and a column of counts. Or an array of counts, one axis a
-        variable.
+        one column for each variable, and a column of counts. Or a crosstab (in a file, or pandas'
+        ``crosstab`` and ``pivot_table``): labels of rows at the left, those of columns above. Or an
+        array of counts, one axis a variable.
     count
         Name of the column of counts; None if each line is one record, to be tabulated.
     variables
@@ -96,6 +100,15 @@ def read_table(
         Cells that cannot hold anybody: ``"missing"`` if the cells that the file does not list
         or lists without a count are such, or the cells as tuples of labels. Otherwise cells that
         are not listed are sampling zeros, and a count must not be missing.
+    hierarchies
+        Levels above those of a variable, each of which becomes a derived variable: the nested
+        columns from the coarsest to the variable itself (``{"mun": ["county", "mun"]}``), a file
+        (``.hrc``, or CSV: child and parent, or nested columns), ``"prefix"`` or a nested mapping.
+        ``"[mun+]"`` publishes all of them.
+    totals
+        Levels of a table of counts that are totals of the others, by variable; they are left out.
+        Unless given, a level is one if its name says so and the arithmetic confirms it, and
+        refused if only one of these is so; False: there are none.
     domain
         Variables and levels of an array. Without it they are named by `variables` (or ``"v1"``,
         ``"v2"``, ...) and ``"1"``, ``"2"``, ...
@@ -145,7 +158,9 @@ def read_table(
     (('old', 'young', '(missing)'), array([3, 5, 2]))
     """
     if isinstance(source, np.ndarray | list | tuple) and not is_paths(source):
-        alone = {"levels": levels, "weight": weight, "round_weight": round_weight or None}
+        alone: dict[str, object] = {"levels": levels, "weight": weight}
+        alone |= {"round_weight": round_weight or None}
+        alone |= {"hierarchies": hierarchies, "totals": totals}
         for name, value in alone.items():
             if value is not None:
                 raise InvalidInput(
@@ -159,7 +174,22 @@ def read_table(
         limit = None if memory is None else size_of(memory)
     except (InvalidInput, TypeError):
         raise InvalidInput(f"memory={memory!r}; give a text, such as '2GiB' or '500MB'") from None
-    records = source_of(source, encoding=encoding, delimiter=delimiter, sheet=sheet)
+    how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
+    try:
+        records = source_of(source, **how)
+        wide = count is not None and count not in records.header
+    except InvalidInput:
+        # Headers of several rows, or labels in the index: a crosstab, or what the error says.
+        how |= {"variables": variables, "hierarchies": hierarchies or {}, "totals": totals}
+        table = None if count is None else _crosstab(source, **how)
+        if table is None:
+            raise
+        return table
+    if wide and levels is None and structural is None:
+        how |= {"variables": variables, "hierarchies": hierarchies or {}, "totals": totals}
+        table = _crosstab(source, **how)
+        if table is not None:
+            return table
     selection = selection_of(
         records.where,
         records.header,
@@ -171,7 +201,16 @@ def read_table(
         uncounted=isinstance(structural, str) and structural == "missing",
     )
     table = _table(records.tally(selection, limit), selection, levels or {}, structural)
-    return table.margin(selection.names) if selection.names != table.domain.names else table
+    if count is None:  # records are people, never totals
+        totals = False
+    return owned_table(table, records.where, selection.names, hierarchies or {}, totals)
+
+
+def _crosstab(source: Any, **how: Any) -> Table | None:
+    """A crosstab; None if the source is something else."""
+    from cellbounds.data.owned_crosstabs import crosstab_table  # few tables are such
+
+    return crosstab_table(source, **how)
 
 
 def _from_array(

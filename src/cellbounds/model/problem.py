@@ -169,7 +169,8 @@ WIDEST = SAFE // 4
 
 TOO_WIDE = (
     f"counts times coefficients reach {WIDEST}, beyond which the general method, which works in "
-    "64-bit integers, does not go; give rates with fewer decimals, or smaller counts and limits"
+    "64-bit integers, does not go; give rates with fewer decimals, or a smaller N, counts and "
+    "limits"
 )
 
 

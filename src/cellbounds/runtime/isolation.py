@@ -51,6 +51,9 @@ GIVEN_UP, FAILED, UNTOLD = 1, 70, 255
 """Exit statuses of a child: its question took too long, it could not answer, somebody else of this
 process was told which."""
 
+ALARM = -getattr(signal, "SIGALRM", -GIVEN_UP)
+"""The status of one whose question took too long, where there are alarms."""
+
 Recipe = tuple[Any, tuple[Any, ...]]
 """What makes an object, and its arguments."""
 
@@ -65,7 +68,7 @@ class Ended(Exception):
     """
 
     def __init__(self, status: int | None) -> None:
-        self.late = status == GIVEN_UP
+        self.late = status in (GIVEN_UP, ALARM)
         how = f"signal {-status}" if status is not None and status < 0 else f"status {status}"
         super().__init__("it took too long" if self.late else f"it ended abruptly ({how})")
 
@@ -327,6 +330,8 @@ def _become_child(asked: int, answered: int) -> NoReturn:
 def serve() -> NoReturn:
     """Answer questions from standard input to standard output, until the owner is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
     with suppress(ImportError, ValueError, OSError):  # not on every system
@@ -376,9 +381,20 @@ def _answer(
         maker, arguments = recipe
         held[number] = maker(*arguments)
     if seconds is not None and seconds <= LONGEST:
-        # It ends the process from outside of Python, with status GIVEN_UP; nobody reads its words.
-        faulthandler.dump_traceback_later(seconds + LATE, exit=True, file=2)
+        _end_after(seconds + LATE)
     try:
         return getattr(held[number], name)(*given)
     finally:
+        _end_after(None)
+
+
+def _end_after(seconds: float | None) -> None:
+    """End this process after a while, from outside of Python, unless that is taken back."""
+    if hasattr(signal, "setitimer"):
+        # Not by faulthandler: where the owner's watches something, that of a forked child waits for
+        # ever for a thread that was not forked with it.
+        signal.setitimer(signal.ITIMER_REAL, seconds or 0.0)
+    elif seconds is not None:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=2)  # nobody reads its words
+    else:
         faulthandler.cancel_dump_traceback_later()

@@ -206,9 +206,11 @@ class Margin(BoundedCounts, Tabulated):
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
             parts.append(self.noise.words)
-        ranges = sum(isinstance(entry, str) for entry in self.entries.flat)
+        unstated = sum(entry == ">=0" for entry in self.entries.flat)
+        ranges = sum(isinstance(entry, str) for entry in self.entries.flat) - unstated
         hidden = sum(entry is None for entry in self.entries.flat)
-        for count, what in ((ranges, "as ranges"), (hidden, "suppressed")):
+        counts = (ranges, "as ranges"), (hidden, "suppressed"), (unstated, "not stated")
+        for count, what in counts:
             if count:
                 parts.append(f"{count} of {self.entries.size} {what}")
         return "; ".join(parts) or "exact"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -111,6 +112,60 @@ class Request:
         )
 
 
+def expanded(request: Request, domain: Domain) -> list[Request]:
+    """The margins that ``[mun+,age+]`` stands for: every level of `mun` by every level of `age`.
+
+    A level of a variable is the variable itself, a grouping that shares out everybody, or the
+    total; all totals together are N, where counts are exact. A variable whose own name ends with a
+    plus is itself.
+
+    Examples
+    --------
+    >>> from cellbounds import Domain, Grouping
+    >>> regions = Grouping("mun", {"North": ["N1", "N2"], "South": ["S1"]})
+    >>> levels = {"mun": ["N1", "N2", "S1"], "sex": ["f", "m"]}
+    >>> domain = Domain(levels, groupings={"region": regions})
+    >>> [one.notation for one in expanded(parse("[mun+,sex+]"), domain)]
+    ['[mun,sex]', '[mun]', '[region,sex]', '[region]', '[sex]', 'N']
+    """
+    names = (*domain.names, *domain.groupings)
+    plus = [name for name in request.names if name.endswith("+") and name not in names]
+    if not plus:
+        return [request]
+    if request.given is not None:
+        raise InvalidInput(
+            f"statement {request.notation!r}: {plus[0]!r} stands for all levels of a variable and "
+            "their totals, which are counts; write it in a margin, such as [A+,B+]"
+        )
+    choices: list[list[str | None]] = []
+    for name in request.responses:
+        base = name[:-1]
+        if name not in plus:
+            choices.append([name])
+        elif base in domain.names:
+            above = [
+                level
+                for level, grouping in domain.groupings.items()
+                if grouping.of == base and domain.shares_out(level)
+            ]
+            above.sort(key=lambda level: -len(domain.levels(level)))
+            choices.append([base, *above, None])
+        else:
+            known = ", ".join(map(repr, domain.names))
+            raise InvalidInput(
+                f"statement {request.notation!r}: {base!r} is no variable; {name!r} stands for all "
+                f"levels of one, and the variables are {known}"
+            )
+    requests = []
+    for chosen in itertools.product(*choices):
+        responses = tuple(name for name in chosen if name is not None)
+        if responses:
+            requests.append(replace(request, responses=responses))
+        elif request.exact:
+            requests.append(Request((), None))
+    return requests
+
+
 def parse(text: str) -> Request:
     """Read one statement.
 
@@ -123,6 +178,7 @@ def parse(text: str) -> Request:
     ``[Y|A,B]``      rates of Y given A and B, as exact fractions
     ``[Y|A,B]@2``    the same to two decimals
     ``[A,B|]@2``     joint proportions of the grand total, to two decimals
+    ``[A+,B+]``      the margins of all levels of A and B, with all totals (see `expanded`)
     ===============  =============================================================
 
     Names that contain one of ``, | [ ] @ ~ <`` stand in double quotes, a quote doubled.

@@ -17,7 +17,7 @@ from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.known import Known
-from cellbounds.statements.notation import Request, parse
+from cellbounds.statements.notation import Request, expanded, parse
 from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
@@ -176,7 +176,8 @@ def publish(
         The confidential table.
     *statements
         In the notation: ``"[education|county]@2"``, ``"[county]"``, ``"[county]~5"`` (rounded to
-        multiples of 5), ``"[county]<5"`` (counts below 5 shown as "<5", zeros too), ``"N"``.
+        multiples of 5), ``"[county]<5"`` (counts below 5 shown as "<5", zeros too), ``"N"``;
+        ``"[county+,age+]"`` is the table as offices print it: all levels crossed, with all totals.
         Derived variables of the table's domain may be named.
     total
         Whether N is published too.
@@ -214,7 +215,7 @@ def publish(
         raise InvalidInput("nothing to publish; give a statement such as '[Y|A,B]@2'")
     if strict and eps is None:
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
-    requests = [parse(text) for text in statements]
+    requests = [one for text in statements for one in expanded(parse(text), table.domain)]
     count_rule = _count_rule(requests, rounding, count_rounding)
     noisy = any(request.noisy for request in requests)
     if noisy != (noise is not None):

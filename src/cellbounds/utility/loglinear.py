@@ -46,7 +46,12 @@ def generators(domain: Domain, margins: Margins) -> Model:
     """The largest margins of a model, in the order given."""
     wanted: list[tuple[str, ...]] = []
     parts = filter(None, _PIECES.findall(margins)) if isinstance(margins, str) else margins
-    for part in parts:
+    for part in parts if isinstance(parts, Iterable) else [None]:
+        if not isinstance(part, Iterable):
+            raise InvalidInput(
+                f"the model is {margins!r}; write it like '[A,B][B,C]', or list its margins as "
+                "[['A', 'B'], ['B', 'C']]"
+            )
         names = _margin(part) if isinstance(part, str) else tuple(part)
         if not names:
             raise InvalidInput(f"the model {margins!r} has a margin of no variables; name them")

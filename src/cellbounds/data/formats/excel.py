@@ -104,6 +104,65 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> SourceColumns:
     return SourceColumns(where, values, letters=letters, rows=below, notes=notes)
 
 
+def excel_grids(path: Path, raw: bytes, sheet: str | None) -> dict[str, list[list[str]]]:
+    """The sheets that hold something, or one, as rows of text from the first row and column on.
+
+    Of merged cells the first has the text. Values are read as :func:`excel_columns` reads them.
+    """
+    import openpyxl
+
+    with _careful(path):
+        check_archive(path, raw)
+        stored = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+        titles = [one.title for one in stored.worksheets]
+        if sheet is not None and sheet not in titles:
+            raise InvalidInput(
+                f"{path} has no sheet {sheet!r}; its sheets are {', '.join(map(repr, titles))}"
+            )
+        grids: dict[str, list[list[str]]] = {}
+        for title in titles if sheet is None else [sheet]:
+            cells = {(cell.row, cell.column): _found(cell) for cell in _cells(path, stored[title])}
+            for (row, column), found in cells.items():
+                if found.text is None:
+                    raise InvalidInput(
+                        f"{path}, sheet {title!r}, cell {column_letters(column)}{row} cannot be "
+                        f"read: {found.note}"
+                    )
+            if cells:
+                grids[title] = _laid_out({place: one.text or "" for place, one in cells.items()})
+        if _has_formulas(raw):
+            _check_calculated(path, raw, {title: grids[title] for title in grids})
+    if not grids:
+        raise InvalidInput(f"{path} is empty; it needs a table")
+    return grids
+
+
+def _laid_out(cells: dict[tuple[int, int], str]) -> list[list[str]]:
+    rows, columns = (max(place[axis] for place in cells) for axis in (0, 1))
+    check_cells(rows * columns, "a sheet")
+    grid = [[""] * columns for _ in range(rows)]
+    for (row, column), text in cells.items():
+        grid[row - 1][column - 1] = text
+    return grid
+
+
+def _check_calculated(path: Path, raw: bytes, grids: dict[str, list[list[str]]]) -> None:
+    """Refuse a formula without a stored value: it must not pass for an empty cell."""
+    import openpyxl
+
+    written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
+    for title in (one.title for one in written.worksheets if one.title in grids):
+        grid = grids[title]
+        for cell in _cells(path, written[title]):
+            row, column = cell.row - 1, cell.column - 1
+            stored = row < len(grid) and column < len(grid[row]) and grid[row][column]
+            if cell.data_type == "f" and not stored:
+                raise InvalidInput(
+                    f"{path}, sheet {title!r}, cell {column_letters(cell.column)}{cell.row}: "
+                    f"{_UNCALCULATED}"
+                )
+
+
 @contextmanager
 def _careful(path: Path) -> Iterator[None]:
     """What the library says about files that are not as they should be, in our words."""

@@ -35,7 +35,7 @@ Question = Callable[[ValueSet], bool | None]
 MOST_TABLES = 200
 """Tables that margins are looked up in."""
 
-LEVELS = 6
+LEVELS = 4
 """Tables that differ in many cells, which come first."""
 
 TRIES = LEVELS + 2
@@ -52,6 +52,9 @@ class Pool:
     def __init__(self, release: Release, answer: Attainable | None, start: Table | None) -> None:
         self._release, self._answer = release, answer
         self._base = () if answer is None else answer.over
+        # Levels that overlap, or leave somebody out, do not add up to a margin.
+        shared = release.domain.shares_out
+        self._beside = {name for name in self._base if not shared(name)}
         self._tables = [] if start is None else [start]
         self._margins: IntArray | None = None
         self._made: set[tuple[Position, int]] = set()
@@ -62,7 +65,7 @@ class Pool:
 
     def counts(self, over: tuple[str, ...], first: int = 0) -> list[IntArray]:
         """What each table, from the first on, has in the cells of a margin."""
-        if not set(over) <= set(self._base):
+        if not self._beside <= set(over) <= set(self._base):
             return [margin_of(self._release, one, over).counts for one in self._tables[first:]]
         # Sums of small arrays, of all tables at once, are far cheaper than margins of the tables.
         done = 0 if self._margins is None else len(self._margins)
@@ -78,10 +81,14 @@ class Pool:
         axes = [1 + kept.index(axis) for axis in order]
         return list(self._margins[first:].sum(axis=rest).transpose(0, *axes))
 
-    @property
-    def quick(self) -> bool:
-        """Whether there are tables left that differ in many cells."""
-        return self._answer is not None and self._level < LEVELS
+    def spread(self) -> bool:
+        """Add a table that differs in many cells; False if there are no more of them."""
+        if self._answer is None or self._level >= LEVELS:
+            return False
+        self._level += 1
+        table = self._answer.another(self._level)
+        self._tables += [] if table is None else [table]
+        return True
 
     def widen(self, over: tuple[str, ...], index: Position) -> bool:
         """Add a table that is likely to have another count in this cell; False if there is none.
@@ -90,10 +97,7 @@ class Pool:
         """
         if self._answer is None or not set(over) <= set(self._base) or len(self) >= MOST_TABLES:
             return False
-        if self._level < LEVELS:
-            self._level += 1
-            table = self._answer.another(self._level)
-            self._tables += [] if table is None else [table]
+        if self.spread():
             return True
         _, attained = self._answer.ends()
         fixed = dict(zip(over, index, strict=True))
@@ -266,9 +270,8 @@ class Attacker:
             seen = np.stack(self._tables_seen())
             least, most = seen.min(axis=0), seen.max(axis=0)
             cells = np.argwhere(rule.unproven(margin, self.exempt, least, most)).tolist()
-            if not cells or not pool.quick or self.effort.spent:
+            if not cells or self.effort.spent or not pool.spread():
                 return map(tuple, cells)
-            pool.widen(self.over, tuple(cells[0]))
 
     def values(self, index: Position) -> ValueSet:
         """Every attainable count of a cell, as far as the budget goes."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import CellRule
 from cellbounds.errors import InvalidInput
 from cellbounds.results import ValueSet
@@ -81,10 +80,7 @@ class ExactDisclosure(CellRule):
         """
         return True
 
-    def unproven(
-        self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
-    ) -> BoolArray:
-        """Cells of the kind that the rule protects with one count known so far."""
-        counts = table.counts
+    def lacking(self, counts: IntArray, least: IntArray, most: IntArray) -> BoolArray:
+        """Counts of the kind that the rule protects, if no other is known so far."""
         wrong = {"any": counts >= 0, "zeros": counts == 0, "positive": counts > 0}[self.of]
-        return np.asarray(wrong & (most == least) & ~exempt, dtype=bool)
+        return np.asarray(wrong & (most == least), dtype=bool)

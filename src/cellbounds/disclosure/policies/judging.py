@@ -20,6 +20,7 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.attacker import Attacker, Pool
+from cellbounds.disclosure.policies.margin_cube import shown_safe
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
 from cellbounds.disclosure.policies.rule import CellRule, Rule, certainly_held, some_within
 from cellbounds.disclosure.policies.scenarios import (
@@ -171,33 +172,41 @@ def judged(
     that are cheapest come first, and nothing more is worked out than the outcome needs.
     """
     begun, main = time.perf_counter(), cases[0]
-    covering = next((case for case in cases[1:] if _covers(case)), main)
+    spoken = _spoken(main)
+    covers = {id(case): _covers(case, spoken) for case in cases}
+    covering = next((case for case in cases[1:] if covers[id(case)]), main)
     # What shows every count costs nothing; then come the cells that tell most about the others.
     leading = covering if decisive else main
     order = sorted(cases, key=lambda case: (case.printed is None, case is not leading))
     if decisive and covering is not main:
         order.sort(key=lambda case: case is main)
     seen: dict[int, _Seen] = {}
+    settled: set[int] = set()
     pool, first = None, answer
     for place, case in enumerate(order):
+        if id(case) in settled:
+            continue
         if decisive and case is main and _implied(main, seen.get(id(covering))):
             continue
         part = effort
         if place < len(order) - 1:
-            share = MAIN_SHARE if _covers(case) else 1 / (len(order) - place)
+            share = MAIN_SHARE if covers[id(case)] else 1 / (len(order) - place)
             part = effort.share(share)
         if case is not main:
             part = part.resumed(None).quiet()
         known = answer if case is main else None
         # What covers everything is worked out as such; other margins are looked up in its tables.
         one = seen[id(case)] = _look(
-            case, part, known, None if _covers(case) else pool, decisive=decisive
+            case, part, known, None if covers[id(case)] else pool, decisive=decisive
         )
-        if pool is None and case.printed is None:
-            first = one.answer if first is None else first
-            pool = Pool(case.known, one.answer, None if case.independent else case.whole)
+        if first is None and case.printed is None and pool is None:
+            first = one.answer
         if decisive and worst(finding.outcome for finding in one.findings) is Outcome.UNSAFE:
             break
+        if pool is None and case.printed is None:
+            pool = Pool(case.known, one.answer, None if case.independent else case.whole)
+            if decisive:
+                settled = {id(one) for one in shown_safe(case, order[place + 1 :], pool, effort)}
     found = [seen[id(case)] for case in cases if id(case) in seen]
     found.append(_Seen(main, _shown_total(main), [], [], None))
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
@@ -244,22 +253,32 @@ class _Seen:
     answer: Attainable | None
 
 
-def _covers(case: Case) -> bool:
+def _spoken(case: Case) -> set[str]:
+    """The variables that are spoken of."""
+    # Cells that nobody can be in are no news, and what carries over does so beside them.
+    domain = case.release.domain
+    said = (one for one in case.known.statements if not only_closes(one, domain))
+    return set(itertools.chain.from_iterable(one.variables for one in said))
+
+
+def _covers(case: Case, spoken: set[str]) -> bool:
     """Whether the cells of a margin tell apart all that is spoken of.
 
     A derived variable does not stand for the one behind it, if that is named too.
     """
     domain, over = case.release.domain, case.over
-    # Cells that nobody can be in are no news, and what carries over does so beside them.
-    said = (one for one in case.known.statements if not only_closes(one, domain))
-    names = itertools.chain.from_iterable(one.variables for one in said)
-    return all(name in over or domain.base(name) in over for name in names)
+    return all(name in over or domain.base(name) in over for name in spoken)
 
 
 def _implied(main: Case, covering: _Seen | None) -> bool:
-    """Whether the cells are safe because those of all variables that are spoken of are."""
-    outcomes = () if covering is None else (one.outcome for one in covering.findings)
-    return covering is not None and main.policy.carries_over() and worst(outcomes) is Outcome.SAFE
+    """Whether the cells are safe because those of all variables that are spoken of are.
+
+    That is, if each cell is a part of one of those: derived levels may leave somebody out.
+    """
+    if covering is None or not main.policy.carries_over():
+        return False
+    parts = all(map(main.release.domain.shares_out, covering.case.over))
+    return parts and worst(one.outcome for one in covering.findings) is Outcome.SAFE
 
 
 def _look(

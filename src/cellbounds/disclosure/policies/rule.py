@@ -219,6 +219,16 @@ class CellRule(Rule):
     def lacks(self, values: ValueSet) -> str:
         """What a cell lacks that breaks the rule, in words."""
 
+    def lacking(self, counts: IntArray, least: IntArray, most: IntArray) -> BoolArray:
+        """Which of these true counts are not known to keep the rule; see `unproven`."""
+        return np.ones(counts.shape, dtype=bool)
+
+    def unproven(
+        self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
+    ) -> BoolArray:
+        """The cells that still lack something, each by its own counts."""
+        return self.lacking(table.counts, least, most) & ~exempt
+
     def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
         """One finding for each cell that the rule speaks of."""
         # Many cells may share a set, as those do that a release cannot tell apart.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeGuard
 
@@ -21,9 +22,9 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.statements import Conditional, Known, Release, Statement
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """One thing to judge.
+    """One thing to judge: a margin. Its counts are added up when they are asked for.
 
     Attributes
     ----------
@@ -34,14 +35,8 @@ class Case:
     whole
         The table. If it is judged without the true counts, one of nobody: all that is left of the
         table are the cells that nobody can be in.
-    margin
-        Its margin over those variables.
-    counts
-        The true counts of that margin; None if they are not to be looked at.
-    empty, exempt
-        Cells of it in rows that are published as empty; these and structural zeros.
-    printed
-        The counts of that margin, if the release shows every one of them; else None.
+    shown
+        The margins of which the release shows every count.
     remedy
         What could be said less precisely, or not at all, in words.
     """
@@ -53,13 +48,41 @@ class Case:
     independent: bool
     known: Release
     whole: Table
-    margin: Table
-    counts: IntArray | None
-    empty: BoolArray
-    exempt: BoolArray
-    printed: IntArray | None
+    shown: Mapping[tuple[str, ...], IntArray]
     remedy: str
     notes: tuple[str, ...]
+
+    @cached_property
+    def margin(self) -> Table:
+        """The margin of the table that is judged."""
+        return margin_of(self.release, self.whole, self.over)
+
+    @property
+    def counts(self) -> IntArray | None:
+        """The true counts of that margin; None if they are not to be looked at."""
+        return None if self.independent else self.margin.counts
+
+    @cached_property
+    def empty(self) -> BoolArray:
+        """Cells of it in rows that are published as empty."""
+        return empty_rows(self.release, self.over)
+
+    @cached_property
+    def exempt(self) -> BoolArray:
+        """These, and structural zeros."""
+        return self.margin.structural | self.empty
+
+    @cached_property
+    def printed(self) -> IntArray | None:
+        """The counts of that margin if the release shows all of them, or of a larger margin."""
+        for names, counts in self.shown.items():
+            if set(self.over) <= set(names):
+                order = [names.index(name) for name in self.over]
+                rest = [axis for axis in range(len(names)) if axis not in order]
+                laid_out = np.transpose(counts, (*order, *rest))
+                shape = laid_out.shape[: len(order)]
+                return np.asarray(laid_out.reshape(*shape, -1).sum(axis=-1))
+        return None
 
 
 Margins = Iterable[str] | Iterable[Iterable[str]]
@@ -102,10 +125,11 @@ def cases_of(
     wanted.pop(frozenset(main.over), None)
     cases, margins = [main], sorted(wanted.values(), key=lambda one: -len(one[0]))
     for names, whole in margins[:MOST_MARGINS]:
-        shown = _printed(release, names) is not None
+        shown = any(set(names) <= set(exact) for exact in main.shown)
         narrowed = main.policy.within(domain, names, shown=shown, sums=not whole)
         if narrowed is not None:
-            cases.append(_about(main, names, narrowed))
+            check_listable(release, names)
+            cases.append(replace(main, over=names, policy=narrowed, notes=()))
     left = len(margins) - MOST_MARGINS
     if left > 0:
         note = f"{left} margins of the fewest variables were not judged; name them in over="
@@ -155,36 +179,6 @@ def _shown(release: Release) -> dict[tuple[str, ...], IntArray]:
     return {names: counts for names, counts in said if names and counts is not None}
 
 
-def _printed(release: Release, over: tuple[str, ...]) -> IntArray | None:
-    """The counts of a margin if the release shows every one of them, or of a larger margin."""
-    for names, counts in _shown(release).items():
-        if set(over) <= set(names):
-            order = [names.index(name) for name in over]
-            rest = [axis for axis in range(len(names)) if axis not in order]
-            laid_out = np.transpose(counts, (*order, *rest))
-            shape = laid_out.shape[: len(order)]
-            return np.asarray(laid_out.reshape(*shape, -1).sum(axis=-1))
-    return None
-
-
-def _about(case: Case, over: tuple[str, ...], policy: Policy) -> Case:
-    """The same about another margin."""
-    check_listable(case.release, over)
-    margin = margin_of(case.release, case.whole, over)
-    empty = empty_rows(case.release, over)
-    return replace(
-        case,
-        over=over,
-        policy=policy,
-        margin=margin,
-        counts=None if case.independent else margin.counts,
-        empty=empty,
-        exempt=margin.structural | empty,
-        printed=_printed(case.release, over),
-        notes=(),
-    )
-
-
 def case_of(
     release: Release,
     table: Table | None,
@@ -216,7 +210,6 @@ def case_of(
     remedy = "less knowledge beforehand"
     if notations:
         remedy = f"coarser figures in, or withholding, {listed(notations)}"
-    margin, empty = margin_of(release, table, judged_over), empty_rows(release, judged_over)
     return Case(
         release=release,
         policy=chosen,
@@ -225,11 +218,7 @@ def case_of(
         independent=independent,
         known=known,
         whole=table,
-        margin=margin,
-        counts=None if independent else margin.counts,
-        empty=empty,
-        exempt=margin.structural | empty,
-        printed=_printed(release, judged_over),
+        shown=_shown(release),
         remedy=remedy,
         notes=(),
     )

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import (
     CellRule,
     ThresholdRule,
@@ -210,11 +209,9 @@ class SmallCounts(ThresholdRule, CellRule):
         """
         return self._keeps(ValueSet([(0, self.small + 1, 1)]), self.small)
 
-    def unproven(
-        self, table: Table, exempt: BoolArray, least: IntArray, most: IntArray
-    ) -> BoolArray:
+    def lacking(self, counts: IntArray, least: IntArray, most: IntArray) -> BoolArray:
         """Small counts that still lack something."""
-        counts, width = table.counts, most - least
+        width = most - least
         kept: list[BoolArray] = []
         if self.values is not None:
             kept.append(width + 1 >= self.values)
@@ -232,4 +229,4 @@ class SmallCounts(ThresholdRule, CellRule):
             kept.append(most > self.small)
         joined = np.logical_and.reduce(kept) if self.need == "all" else np.logical_or.reduce(kept)
         spoken_of = (counts >= self.smallest) & (counts <= self.small)
-        return np.asarray(spoken_of & ~exempt & ~np.asarray(joined, dtype=bool), dtype=bool)
+        return np.asarray(spoken_of & ~np.asarray(joined, dtype=bool), dtype=bool)

@@ -337,16 +337,20 @@ def table_with(
 
 
 def table_at(solution: FeasibleRows, level: int) -> IntArray | None:
-    """Counts of all rows, whose sums are about 2**level above their smallest; one takes the rest.
+    """Counts of all rows, whose sums are about a multiple of their smallest; one takes the rest.
 
-    Rows that N leaves no room for keep their smallest sums. Odd levels fill rows from their end,
-    so that tables differ in many cells. None if no row takes the rest.
+    Counts grow with their rows: what holds somebody holds about twice (levels 1, 3, ...) or three
+    times as many (2, 4, ...) as in the smallest table. N may not leave room for all rows: then
+    levels 1 and 2 begin with the smallest, 3 and 4 with the largest. The former fill rows from
+    their end, the latter from their beginning. None if no row takes the rest.
     """
     kinds, sets, problem = solution.kind.tolist(), solution.sums.sets, solution.problem
     saturated = [i for i, kind in enumerate(kinds) if sets[kind].saturated]
     if not saturated:
         return None
-    further = [one.next_member(2**level - 1) or 0 for one in sets]
+    rounds, more = divmod(level - 1, 2)
+    second = rounds % 2 == 1
+    further = [one.next_member(max((1 + more) * one.start, 1)) or 0 for one in sets]
     sums = [sets[kind].start for kind in kinds]
     if problem.total_upper is None:
         sums = [total + further[kind] for kind, total in zip(kinds, sums, strict=True)]
@@ -356,14 +360,15 @@ def table_at(solution: FeasibleRows, level: int) -> IntArray | None:
         taking = min(saturated, key=lambda i: sets[kinds[i]].size)
         last = sets[kinds[taking]]
         rest = problem.total_upper - sum(sums)
-        for i in sorted(range(len(kinds)), key=lambda i: further[kinds[i]]):
+        order = sorted(range(len(kinds)), key=lambda i: further[kinds[i]], reverse=second)
+        for i in order:
             if i != taking and further[kinds[i]] <= rest - last.size:
                 sums[i] += further[kinds[i]]
                 rest -= further[kinds[i]]
         if rest < 0 or last.next_member(rest) != rest:
             return None
         sums[taking] += rest
-    return _filled(solution, sums, backwards=level % 2 == 1)
+    return _filled(solution, sums, backwards=not second)
 
 
 def _complete_sums(solution: FeasibleRows, kinds: list[int], chosen: dict[int, int]) -> list[int]:

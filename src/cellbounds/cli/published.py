@@ -1,0 +1,59 @@
+"""`show`, and `attack` for tables as they are published."""
+
+from __future__ import annotations
+
+import click
+
+from cellbounds.cli import options
+from cellbounds.cli.options import Given, option
+from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
+from cellbounds.cli.sheet_options import read_sheets, sheet_options
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import stopped_late
+
+
+@options.command
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@sheet_options
+@option("--release FILE", "Write what the tables say as a release file (.toml).", "written")
+@options.memory_option
+def show(given: Given) -> int:
+    """Show what is understood of the published tables in FILE, before anything is concluded.
+
+    FILE is CSV, Excel, OpenDocument, HTML or Parquet: crosstabs with several header rows and index
+    columns, or a line for each cell; totals, hierarchies, marks for hidden counts.
+    """
+    if given.written is not None:
+        check_suffix(given.written, (".toml",))
+    check_outputs([given.written], given.files)
+    published = read_sheets(given.files, given)
+    write_text(f"{published}\n", None)
+    if given.written is not None:
+        published.release.write(given.written)
+        say(f"written: {given.written}")
+    return options.SAFE
+
+
+def attack_tables(given: Given) -> int:
+    """Show what anybody can work out about the cells of tables that show no number."""
+    from cellbounds.disclosure.published_cells import work_out
+    from cellbounds.report.published_report import render
+
+    for name in ("over", "cells", "certificate", "state"):
+        if getattr(given, name):
+            raise InvalidInput(
+                f"--{name.removesuffix('s')} goes with a release file; write one with `cellbounds "
+                "show FILE --release FILE.toml` and attack that"
+            )
+    check_outputs([given.output], given.release)
+    what = "reading the tables"
+    with options.working(given, what, seconds=given.seconds) as (progress, budget):
+        with stopped_late(budget):
+            published = read_sheets(given.release, given)
+        with stopped_late(budget):
+            risk = work_out(published, progress=progress.say, budget=budget)
+        text = render(risk, given.style, everything=given.everything)
+    write_text(text, given.output, given.style)
+    if risk.disclosed:
+        return options.UNSAFE
+    return options.UNDECIDED if risk.unsettled else options.SAFE

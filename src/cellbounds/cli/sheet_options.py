@@ -1,0 +1,79 @@
+"""Options about tables as they are published, and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cellbounds.cli import options
+from cellbounds.cli.level_options import level_options, levels_given
+from cellbounds.cli.options import Given, option
+from cellbounds.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from cellbounds.statements.published import Published
+
+sheet_options = options.combined(
+    option(
+        "--marks MARK=MEANING,...",
+        'What marks mean: hidden, unknown, zero or a range, as in "c=hidden, :=<5, blank=zero".',
+    ),
+    level_options,
+    option("--base INTEGER", "Numbers are rounded to multiples of this (the rounding base)."),
+    option(
+        "--base-rounding nearest|half-even|down|up|random",
+        "How they are rounded; nearest unless given.",
+    ),
+    option("--absent unknown|zero", "What cells hold that a table does not list."),
+    option("--sums all|shown", "Totals add up all cells, or only those that are shown."),
+    option("--count TEXT", "Column of counts of a tidy table."),
+    option("--variables A,B", "Columns of labels of a tidy table; names of those of a crosstab."),
+    option("--header N", "Header rows of a crosstab.", "header", type=options.WHOLE),
+    option("--index N", "Columns of a crosstab that name its rows.", "index", type=options.WHOLE),
+    option("--thousands TEXT", "What separates thousands: . , ' or a space."),
+    option("--sheet TEXT", "Sheet of a workbook; all that hold tables unless given."),
+    option("--encoding TEXT", "Encoding of CSV files.", default="utf-8"),
+    option("--delimiter TEXT", "Delimiter of CSV files; found out unless given."),
+)
+"""How to read tables as they are published."""
+
+_ABOUT_TABLES = ("marks", "hierarchies", "totals", "no_totals", "base", "absent", "sums", "sheet")
+
+
+def is_release_file(path: str) -> bool:
+    """Whether a file is a release file, and not a table."""
+    return Path(path).suffix.lower() == ".toml"
+
+
+def check_release_file(given: Given) -> None:
+    """Refuse options of tables beside a release file."""
+    for name in _ABOUT_TABLES:
+        if getattr(given, name):
+            raise InvalidInput(
+                f"--{name.replace('_', '-')} goes with a table (CSV, Excel, ...), not with a "
+                "release file; leave it out"
+            )
+
+
+def read_sheets(paths: tuple[str, ...], given: Given) -> Published:
+    """Read tables as :data:`sheet_options` say."""
+    from cellbounds.statements.published import read_published
+
+    delimiter = given.delimiter
+    return read_published(
+        *paths,
+        marks=given.marks,
+        **levels_given(given),
+        base=given.base,
+        rounding=given.base_rounding,
+        absent=given.absent or "unknown",
+        sums=given.sums,
+        count=given.count,
+        variables=options.names_of(given.variables, "--variables"),
+        header=given.header,
+        index=given.index,
+        thousands=given.thousands,
+        sheet=given.sheet,
+        encoding=given.encoding,
+        delimiter=None if delimiter is None else delimiter.replace("\\t", "\t"),
+    )

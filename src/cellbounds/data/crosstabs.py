@@ -1,0 +1,465 @@
+"""Tables on sheets: titles, header rows, index columns and notes told apart; tidy ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cellbounds.data.formats.grids import Grid
+from cellbounds.data.marks import Legend
+from cellbounds.data.spreadsheets import column_letters
+from cellbounds.errors import InvalidInput
+
+_COUNT_NAMES = (
+    "count counts freq frequency n n_obs obs obs_value value number cases anzahl antal nombre "
+    "effectif effectifs aantal numero"
+)
+COUNT_NAMES = frozenset(_COUNT_NAMES.split())
+"""How the column of counts of a tidy table may be called, in small letters."""
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SheetTable:
+    """One table of a sheet, cell by cell, as text.
+
+    Attributes
+    ----------
+    where, title
+        The sheet, for messages, and what stands above the table.
+    variables
+        Index columns, then header rows.
+    cells
+        The text of each cell by its labels, in the order of print; an empty label stands for a
+        total of what it would name.
+    places
+        Where each cell stands, such as ``C7``.
+    depths
+        Labels that are indented, by variable: how deep.
+    notes
+        What was left out or decided.
+    tidy
+        Whether there is a line for each cell.
+    """
+
+    where: str
+    title: str
+    variables: tuple[str, ...]
+    cells: dict[Labels, str]
+    places: dict[Labels, str]
+    depths: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    tidy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How to read sheets, where that is not to be found out.
+
+    Attributes
+    ----------
+    header, index
+        How many rows are the header, and how many columns name the rows.
+    count
+        The column of counts of a tidy table.
+    variables
+        Of a tidy table, the columns of labels; of a crosstab, the names of its variables, those of
+        the index columns first.
+    """
+
+    header: int | None = None
+    index: int | None = None
+    count: str | None = None
+    variables: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Rows of a sheet that may be a table: their numbers, the texts, what stands above."""
+
+    numbers: list[int]
+    rows: list[list[str]]
+    title: str
+
+
+def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
+    """Every table of a sheet; there may be none."""
+    width = max((len(row) for row in grid.rows), default=0)
+    rows = [[*row, *[""] * (width - len(row))] for row in grid.rows]
+    tidy = _looks_tidy(rows, legend, layout)
+    blocks = _blocks(rows, legend, whole=tidy or grid.header is not None)
+    several = len(blocks) > 1
+    tables = []
+    for number, block in enumerate(blocks, start=1):
+        where = f"{grid.where}, table {number}" if several else grid.where
+        tables.append(_table(where, grid, block, legend, layout))
+    return tables
+
+
+def _looks_tidy(rows: list[list[str]], legend: Legend, layout: Layout) -> bool:
+    """Whether the first row names columns, one of them that of counts, and all rows have one.
+
+    Labels may look like figures then.
+    """
+    if not rows or layout.header not in (None, 1):
+        return False
+    names = [text.strip() for text in rows[0]]
+    counts = [k for k, name in enumerate(names) if name.lower() in COUNT_NAMES]
+    if layout.count is not None:
+        counts = [names.index(layout.count)] if layout.count in names else []
+    if not counts or not all(names) or len(set(names)) < len(names):
+        return False
+    return all(legend.is_figure(row[counts[0]]) for row in rows[1:] if any(map(_filled, row)))
+
+
+def _blocks(rows: list[list[str]], legend: Legend, *, whole: bool) -> list[_Block]:
+    """The parts of a sheet that are tables: empty rows stand between them, and inside some."""
+    if whole:
+        numbers = [place for place, row in enumerate(rows) if any(map(_filled, row))]
+        kept = [rows[place] for place in numbers]
+        return [_Block(numbers, kept, "")] if len(kept) > 1 else []
+    blocks: list[_Block] = []
+    title: list[str] = []
+    headers: list[list[str]] = []
+    above: list[int] = []
+    for start, run in _runs(rows):
+        lead = _title_lines(run)
+        title += [next(filter(None, map(str.strip, row))) for row in run[:lead]]
+        body = run[lead:]
+        last = len(body)
+        while last and _is_note(body[last - 1], legend):
+            last -= 1
+        kinds = [_is_body(row, legend) for row in body[:last]]
+        if not any(kinds):
+            # A header that an empty row separates from its table, or text between tables.
+            headers = body if any(sum(map(_filled, row)) > 1 for row in body) else []
+            above = list(range(start + lead, start + lead + len(headers)))
+            continue
+        numbers = list(range(start + lead, start + lead + last))
+        if kinds[0] and blocks and not headers and not title and _goes_on(blocks[-1], legend):
+            blocks[-1].rows.extend(body[:last])
+            blocks[-1].numbers.extend(numbers)
+            continue
+        if not kinds[0]:
+            headers, above = [], []  # it has a header of its own
+        blocks.append(_Block([*above, *numbers], [*headers, *body[:last]], " ".join(title)))
+        title, headers, above = [], [], []
+    return blocks
+
+
+def _runs(rows: list[list[str]]) -> list[tuple[int, list[list[str]]]]:
+    runs: list[tuple[int, list[list[str]]]] = []
+    open_run = False
+    for place, row in enumerate(rows):
+        if any(map(_filled, row)):
+            if not open_run:
+                runs.append((place, []))
+            runs[-1][1].append(row)
+        open_run = any(map(_filled, row))
+    return runs
+
+
+def _filled(text: str) -> bool:
+    return bool(text.strip())
+
+
+def _title_lines(run: Sequence[Sequence[str]]) -> int:
+    """How many rows at the beginning have a text in their first cell and nothing else."""
+    lines = 0
+    while lines < len(run) and _filled(run[lines][0]) and sum(map(_filled, run[lines])) == 1:
+        lines += 1
+    return lines
+
+
+def _is_note(row: Sequence[str], legend: Legend) -> bool:
+    """Whether a row has one text and no figure: a footnote, at the end of a table."""
+    texts = [text for text in row if _filled(text)]
+    return len(texts) == 1 and not (_filled(row[0]) is False and legend.is_figure(texts[0]))
+
+
+def _is_body(row: Sequence[str], legend: Legend) -> bool:
+    """Whether a row has labels and then figures: the header does not."""
+    first = next(place for place, text in enumerate(row) if _filled(text))
+    after = [text for text in row[first + 1 :] if _filled(text)]
+    figures = [legend.is_figure(text) for text in after]
+    if not any(figures):
+        return False
+    begin = figures.index(True)
+    labelled = first == 0 or not legend.is_figure(row[first])
+    return labelled and all(figures[begin:])
+
+
+def _goes_on(block: _Block, legend: Legend) -> bool:
+    """Whether rows without a header may belong to the table above: that has a header of text."""
+    return not _is_body(block.rows[0], legend)
+
+
+def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout) -> SheetTable:
+    title = " ".join(filter(None, [grid.title, block.title]))
+    columns = [k for k in range(len(block.rows[0])) if any(_filled(row[k]) for row in block.rows)]
+    rows = [[row[k] for k in columns] for row in block.rows]
+    told = 1 if _looks_tidy(rows, legend, layout) else layout.header or grid.header
+    header = _header_rows(where, rows, legend, told)
+    places = _Places(block.numbers, columns)
+    names = [text.strip() for text in rows[0]]
+    if header == 1:
+        tidy = _tidy_columns(where, rows, legend, names, layout, grid.index)
+        if tidy is not None:
+            return _tidy(where, title, rows, places, names, *tidy)
+    index = layout.index or grid.index or _index_columns(rows[header:], legend)
+    if not 1 <= index < len(columns):
+        raise InvalidInput(
+            f"{where}: {index} index columns of {len(columns)} columns; a table has at least one "
+            "of labels and one of figures (--index N)"
+        )
+    return _wide(where, title, rows, places, header, index, grid.column_names, legend, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the cells of a table stand on their sheet."""
+
+    rows: list[int]
+    columns: list[int]
+
+    def name(self, row: int, column: int) -> str:
+        return f"{column_letters(self.columns[column] + 1)}{self.rows[row] + 1}"
+
+
+def _header_rows(where: str, rows: list[list[str]], legend: Legend, given: int | None) -> int:
+    """How many rows are the header: the first one always, then those without figures."""
+    count = given
+    if count is None:
+        count = 1
+        while count < len(rows) and not _is_body(rows[count], legend):
+            count += 1
+    if not 1 <= count < len(rows):
+        raise InvalidInput(
+            f"{where}: {count} header rows of {len(rows)} rows; a table has at least one header "
+            "row and one row of figures (--header N)"
+        )
+    return count
+
+
+def _index_columns(body: list[list[str]], legend: Legend) -> int:
+    """How many columns at the left have labels: most of their texts are no figures.
+
+    A column of ranges alone, such as ages, has labels too.
+    """
+    index = 1
+    while index < len(body[0]) - 1:
+        texts = [row[index] for row in body if _filled(row[index])]
+        others = sum(not legend.is_figure(text) for text in texts)
+        ranges = all("-" in text.strip("-") or "–" in text.strip("–") for text in texts)
+        if not texts or not (2 * others > len(texts) or ranges):
+            break
+        index += 1
+    return index
+
+
+def _tidy_columns(
+    where: str,
+    rows: list[list[str]],
+    legend: Legend,
+    names: list[str],
+    layout: Layout,
+    index: int | None,
+) -> tuple[list[int], int] | None:
+    """The columns of labels and of counts, if there is a line for each cell; else None."""
+    count = None
+    if layout.count is not None:
+        if layout.count not in names:
+            raise InvalidInput(
+                f"{where} has no column {layout.count!r}; its columns are "
+                f"{', '.join(map(repr, names))}"
+            )
+        count = names.index(layout.count)
+    else:
+        told = [place for place, name in enumerate(names) if name.lower() in COUNT_NAMES]
+        labels = index or layout.index or _index_columns(rows[1:], legend)
+        if told and told[0] > 0:
+            count = told[0]
+        elif labels == len(names) - 1:
+            count = labels
+    if count is None:
+        return None
+    if layout.variables is not None:
+        missing = next((name for name in layout.variables if name not in names), None)
+        if missing is not None:
+            raise InvalidInput(
+                f"{where} has no column {missing!r}; its columns are {', '.join(map(repr, names))}"
+            )
+        return [names.index(name) for name in layout.variables], count
+    left = list(range(count))
+    return (left, count) if left else None
+
+
+def _tidy(
+    where: str,
+    title: str,
+    rows: list[list[str]],
+    places: _Places,
+    names: list[str],
+    labels: list[int],
+    count: int,
+) -> SheetTable:
+    variables = tuple(names[place] for place in labels)
+    for name in variables:
+        if not name or variables.count(name) > 1:
+            raise InvalidInput(
+                f"{where}: the column name {name!r} is empty or stands twice; give every column a "
+                "name of its own"
+            )
+    cells: dict[Labels, str] = {}
+    stands: dict[Labels, str] = {}
+    for line, row in enumerate(rows[1:], start=1):
+        cell = tuple(row[place].strip() for place in labels)
+        _put(where, cells, stands, cell, row[count], places.name(line, count))
+    others = [names[k] for k in range(len(names)) if k not in (*labels, count)]
+    notes = [f"counts are in the column {names[count]!r}"]
+    if others:
+        notes.append(f"other columns are not read: {', '.join(map(repr, others))}")
+    return SheetTable(where, title, variables, cells, stands, {}, tuple(notes), tidy=True)
+
+
+def _put(
+    where: str,
+    cells: dict[Labels, str],
+    stands: dict[Labels, str],
+    cell: Labels,
+    text: str,
+    place: str,
+) -> None:
+    if cell in cells:
+        raise InvalidInput(
+            f"{where}, cells {stands[cell]} and {place} both have the labels {cell}; each cell "
+            "stands once (--index N and --header N say how many columns and rows hold labels)"
+        )
+    cells[cell] = text
+    stands[cell] = place
+
+
+def _wide(
+    where: str,
+    title: str,
+    rows: list[list[str]],
+    places: _Places,
+    header: int,
+    index: int,
+    told: tuple[str, ...],
+    legend: Legend,
+    layout: Layout,
+) -> SheetTable:
+    heads, names = _heads(rows[:header], index, told)
+    variables = list(layout.variables or names)
+    if len(variables) != len(names):
+        raise InvalidInput(
+            f"{where}: {len(variables)} names {variables!r} for {len(names)} variables; name the "
+            f"{index} of the index columns, then those of the header rows"
+        )
+    for name in variables:
+        if variables.count(name) > 1:
+            raise InvalidInput(
+                f"{where}: two variables are called {name!r}; name them: --variables A,B"
+            )
+    kept, notes = _count_columns(where, rows[header:], index, heads, legend)
+    cells: dict[Labels, str] = {}
+    stands: dict[Labels, str] = {}
+    stub: list[str] = [""] * index
+    depths: dict[str, int] = {}
+    for line, row in enumerate(rows[header:], start=header):
+        stub = _filled_down(row[:index], stub)
+        depths.setdefault(stub[-1], _indent(row[index - 1]))
+        for column in kept:
+            cell = (*stub, *(labels[column - index] for labels in heads))
+            _put(where, cells, stands, cell, row[column], places.name(line, column))
+    deep = {} if len(set(depths.values())) == 1 else {variables[index - 1]: depths}
+    return SheetTable(where, title, tuple(variables), cells, stands, deep, tuple(notes))
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _filled_down(row: list[str], before: list[str]) -> list[str]:
+    """Labels of a row: an outer one that is empty is that of the row before."""
+    labels = [text.strip() for text in row]
+    for place in range(len(labels) - 1):
+        if labels[place]:
+            break
+        if any(labels[place + 1 :]):
+            labels[place] = before[place]
+    return labels
+
+
+def _heads(
+    rows: list[list[str]], index: int, told: tuple[str, ...]
+) -> tuple[list[list[str]], list[str]]:
+    """The labels of the columns in each header row, and the names of all variables."""
+    heads = [[text.strip() for text in row[index:]] for row in rows]
+    corners = [[text.strip() for text in row[:index]] for row in rows]
+    columns: list[str] = list(told)
+    if len(heads) > 1 and not any(heads[-1]):
+        # The last row names the index columns, and the rows above have their own names in front.
+        stubs = corners[-1]
+        heads, corners = heads[:-1], corners[:-1]
+        columns = columns or [next(filter(None, corner), "") for corner in corners]
+    else:
+        stubs = [
+            next((corner[k] for corner in reversed(corners) if corner[k]), "") for k in range(index)
+        ]
+    kept: list[list[str]] = []
+    named: list[str] = []
+    spoken = ""
+    for place, labels in enumerate(heads):
+        alone = [label for label in labels if label]
+        if len(alone) == 1 and place + 1 < len(heads) and len(labels) > 1 and not told:
+            spoken = alone[0]  # one text above all columns says what they are
+            continue
+        named.append(columns[place] if place < len(columns) and columns[place] else spoken)
+        kept.append(labels)
+        spoken = ""
+    kept = _filled_right(kept)
+    rowed = [name or ("row" if index == 1 else f"row {k + 1}") for k, name in enumerate(stubs)]
+    headed = [
+        name or ("column" if len(named) == 1 else f"column {k + 1}") for k, name in enumerate(named)
+    ]
+    return kept, [*rowed, *headed]
+
+
+def _filled_right(heads: list[list[str]]) -> list[list[str]]:
+    """A label of an upper row stands for the columns at its right that have none, as merged."""
+    filled: list[list[str]] = []
+    for level, labels in enumerate(heads):
+        row: list[str] = []
+        for place, label in enumerate(labels):
+            same = place > 0 and all(above[place] == above[place - 1] for above in filled)
+            merged = not label and same and level + 1 < len(heads)
+            row.append(row[-1] if merged else label)
+        filled.append(row)
+    return filled
+
+
+def _count_columns(
+    where: str, body: list[list[str]], index: int, heads: list[list[str]], legend: Legend
+) -> tuple[list[int], list[str]]:
+    """The columns of counts; percentages and means are left out, and said to be."""
+    kept, left = [], []
+    for column in range(index, len(body[0])):
+        labels = [labels[column - index] for labels in heads]
+        figures = [row[column] for row in body if legend.is_number(row[column])]
+        other = sum(map(legend.is_other, figures))
+        if any("%" in label or "per cent" in label.lower() for label in labels) or (
+            figures and 2 * other >= len(figures)
+        ):
+            left.append(" / ".join(filter(None, labels)) or column_letters(column + 1))
+        else:
+            kept.append(column)
+    if not kept:
+        raise InvalidInput(
+            f"{where}: no column holds counts, as all have decimals or percentages; give a table "
+            "of counts, or name the column of counts of a tidy one (--count NAME)"
+        )
+    note = f"columns without counts are not read: {', '.join(map(repr, left))}"
+    return kept, [note] if left else []

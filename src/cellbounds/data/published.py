@@ -1,0 +1,193 @@
+"""Published tables: cells named by codes, totals among them, and what is printed in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from cellbounds.data.domain import Label
+from cellbounds.data.hierarchy import Hierarchy
+from cellbounds.errors import InvalidInput
+
+Cell = tuple[Label, ...]
+"""A code for each variable of a table; totals are codes too."""
+
+Entry = int | str | None
+"""What a cell shows, as margins have it: a count; None if hidden; a range, such as ``"1-4"``."""
+
+HIDDEN: Entry = None
+"""A count that was suppressed."""
+
+UNKNOWN: Entry = ">=0"
+"""Nothing is said, perhaps it is 0: not available, or not stated."""
+
+ZERO: Entry = "0-0"
+"""Zero, also where numbers are rounded."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class PublishedTable:
+    """A table as it is printed.
+
+    Parameters
+    ----------
+    where
+        The file, sheet or frame, for messages.
+    hierarchies
+        The variables in order, each with the codes that it may have; a variable without inner
+        codes has a flat one. The total is a code where the table prints one.
+    entries
+        What each cell shows. Of a cell that is not there nothing is said.
+    printed
+        Cells as they are printed, where that says more than the entry.
+    flags
+        What the file says of cells: ``"primary"``, ``"secondary"``, ...
+    truths
+        True counts of hidden cells that the file stores. They are not published: what is worked
+        out from this table never uses them.
+    base, rounding, noise
+        How numbers differ from counts, as for :class:`~cellbounds.Margin`.
+    title, notes
+        What stands above the table, and what was understood of it, for people.
+
+    Examples
+    --------
+    >>> from cellbounds.data.hierarchy import Hierarchy
+    >>> from cellbounds.data.published import HIDDEN, PublishedTable
+    >>> table = PublishedTable(
+    ...     where="by hand",
+    ...     hierarchies={"sex": Hierarchy(["f", "m"], total="Total")},
+    ...     entries={("f",): HIDDEN, ("m",): 3, ("Total",): 5},
+    ... )
+    >>> table
+    PublishedTable(sex: 2 codes and a total; 3 cells, 1 hidden)
+    """
+
+    where: str
+    hierarchies: Mapping[str, Hierarchy]
+    entries: Mapping[Cell, Entry]
+    printed: Mapping[Cell, str] = field(default_factory=dict)
+    flags: Mapping[Cell, str] = field(default_factory=dict)
+    truths: Mapping[Cell, int] = field(default_factory=dict)
+    base: int | None = None
+    rounding: str | None = None
+    noise: object = None
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.hierarchies or not self.entries:
+            raise InvalidInput(f"{self.where}: a table needs a variable and a cell at least")
+        codes = [frozenset(tree.codes) for tree in self.hierarchies.values()]
+        for cell in self.entries:
+            if len(cell) != len(codes):
+                raise InvalidInput(
+                    f"{self.where}: the cell {cell} has {len(cell)} codes for {len(codes)} "
+                    "variables; give one for each"
+                )
+            for name, code, known in zip(self.hierarchies, cell, codes, strict=True):
+                if code not in known:
+                    raise InvalidInput(
+                        f"{self.where}: the cell {cell} has the code {code!r}, which is none of "
+                        f"{name!r}; add it to the hierarchy, or correct the cell"
+                    )
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables, in order."""
+        return tuple(self.hierarchies)
+
+    @property
+    def hidden(self) -> tuple[Cell, ...]:
+        """The cells whose count was suppressed."""
+        return tuple(cell for cell, entry in self.entries.items() if entry is None)
+
+    @property
+    def unsure(self) -> tuple[Cell, ...]:
+        """The cells that do not show a number: hidden, unknown, ranges."""
+        return tuple(
+            cell
+            for cell, entry in self.entries.items()
+            if not isinstance(entry, int) and entry != ZERO
+        )
+
+    def text(self, cell: Cell) -> str:
+        """A cell as it is printed; empty if the table does not have it."""
+        if cell in self.printed:
+            return self.printed[cell]
+        if cell not in self.entries:
+            return ""
+        entry = self.entries[cell]
+        marks = {HIDDEN: "x", UNKNOWN: ":", ZERO: "-"}
+        return marks.get(entry, str(entry))
+
+    def level(self, name: str, code: Label) -> int:
+        """Which level a code belongs to, from 1; 0 for the total.
+
+        A leaf belongs to the last level, that of the variable itself, however deep it stands.
+        """
+        return self.levels_of_codes()[name][code]
+
+    def levels_of_codes(self) -> dict[str, dict[Label, int]]:
+        """The level of each code of each variable, as :meth:`level` has it."""
+        levels: dict[str, dict[Label, int]] = {}
+        for name, tree in self.hierarchies.items():
+            levels[name] = {**tree.depths(), **dict.fromkeys(tree.leaves, tree.depth)}
+        return levels
+
+    def understood(self) -> str:
+        """What was understood of the table, in a few lines."""
+        lines = [f"{self.where}" + (f": {self.title}" if self.title else "")]
+        lines += [f"  {name}: {_codes(tree)}" for name, tree in self.hierarchies.items()]
+        lines.append(f"  cells: {self._cells()}")
+        if self.base is not None:
+            lines.append(f"  numbers are multiples of {self.base}, {self.rounding or 'nearest'}")
+        if self.truths:
+            lines.append(
+                f"  the file holds the true counts of {len(self.truths):,} hidden cells; they are "
+                "not used, but whoever gets the file has them"
+            )
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def _cells(self) -> str:
+        hidden, zeros = len(self.hidden), sum(entry == ZERO for entry in self.entries.values())
+        unknown = sum(entry == UNKNOWN for entry in self.entries.values())
+        ranges = len(self.unsure) - hidden - unknown
+        shown = len(self.entries) - hidden - unknown - ranges - zeros
+        parts = [f"{len(self.entries):,}", f"{shown:,} with a number"]
+        for count, what in (
+            (zeros, "zero"),
+            (hidden, "hidden"),
+            (unknown, "unknown (perhaps 0)"),
+            (ranges, "ranges"),
+        ):
+            if count:
+                parts.append(f"{count:,} {what}")
+        flags = list(self.flags.values())
+        marked = [f"{flags.count(flag):,} marked {flag}" for flag in dict.fromkeys(flags)]
+        return ", ".join([*parts, *marked])
+
+    def __repr__(self) -> str:
+        inside = "; ".join(
+            f"{name}: {len(tree.codes) - (tree.total is not None)} codes"
+            + ("" if tree.total is None else " and a total")
+            for name, tree in self.hierarchies.items()
+        )
+        return f"PublishedTable({inside}; {len(self.entries):,} cells, {len(self.hidden):,} hidden)"
+
+
+def _codes(tree: Hierarchy, most: int = 8) -> str:
+    """The codes of a variable in words, cut where there are many."""
+    leaves = tree.leaves
+    shown = ", ".join(map(str, islice(leaves, most))) + (", ..." if len(leaves) > most else "")
+    text = f"{len(leaves):,} levels ({shown})"
+    if tree.depth > 1:
+        above = [
+            f"{len(codes):,}" + (f" {name}" if name else "")
+            for name, codes in zip(
+                tree.names or [""] * tree.depth, tree.levels()[:-1], strict=False
+            )
+        ]
+        text += f", in {' > '.join(above)} groups above them"
+    return text + (", no total" if tree.total is None else f", total {str(tree.total)!r}")

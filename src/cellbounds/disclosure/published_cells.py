@@ -1,0 +1,146 @@
+"""What anybody can work out about the cells of published tables that show no number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cellbounds.data.published import Cell, PublishedTable
+from cellbounds.disclosure.auditing import CellRisk
+from cellbounds.errors import Unsettled
+from cellbounds.results import ValueSet
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
+from cellbounds.solvers.solve import attainable
+from cellbounds.statements import Release
+from cellbounds.statements.published import Published
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRisk:
+    """One table, and what can be worked out about its cells.
+
+    Attributes
+    ----------
+    table
+        The table as it was understood.
+    cells
+        Each cell that shows no number, with the counts that it can have; in the order of print.
+    """
+
+    table: PublishedTable
+    cells: tuple[CellRisk, ...]
+
+    @property
+    def worst_first(self) -> list[CellRisk]:
+        """The cells by how many counts are left, then by how small they are."""
+        return sorted(self.cells, key=lambda cell: (cell.values.possible.size, _smallest(cell)))
+
+    @property
+    def hidden(self) -> list[CellRisk]:
+        """The cells whose count was suppressed."""
+        hidden = frozenset(self.table.hidden)
+        return [cell for cell in self.cells if cell.labels in hidden]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedRisk:
+    """What anybody can work out from published tables.
+
+    Attributes
+    ----------
+    published
+        The tables, and the release that they are.
+    tables
+        What can be worked out, table by table.
+    seconds
+        How long that took.
+    notes
+        What was not asked.
+    """
+
+    published: Published
+    tables: tuple[TableRisk, ...]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def disclosed(self) -> int:
+        """How many suppressed counts are known exactly."""
+        return sum(cell.disclosed is True for one in self.tables for cell in one.hidden)
+
+    @property
+    def unsettled(self) -> int:
+        """How many cells were not settled in time."""
+        return sum(not cell.values.settled for one in self.tables for cell in one.cells)
+
+
+_UNSETTLED = ValueSet((), unknown=[(0, None, 1)])
+"""What is known of a cell that nothing was worked out about."""
+
+
+def _smallest(cell: CellRisk) -> int:
+    return cell.values.possible.smallest
+
+
+@budgeted
+def work_out(
+    published: Published,
+    *,
+    release: Release | None = None,
+    progress: Callable[[str], None] | None = None,
+    budget: Budget = UNLIMITED,
+    seconds: float | None = None,
+) -> PublishedRisk:
+    """Work out every count that cells can have which show no number.
+
+    Parameters
+    ----------
+    published
+        The tables.
+    release
+        What is known: the tables' own release, and more if the intruder knows more.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> import pandas
+    >>> from cellbounds.disclosure.published_cells import work_out
+    >>> sheet = pandas.DataFrame(
+    ...     {"f": ["x", "7", "9"], "m": ["x", "8", "12"], "Total": ["6", "15", "21"]},
+    ...     index=pandas.Index(["North", "South", "Total"], name="region"),
+    ... )
+    >>> [(cell.labels, cell.values) for cell in work_out(cb.read_published(sheet)).tables[0].cells]
+    [(('North', 'f'), ValueSet(2)), (('North', 'm'), ValueSet(4))]
+    """
+    begun = time.perf_counter()
+    known = published.release if release is None else release
+    asked = published.questions()
+    found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
+    notes: list[str] = []
+    for place, (table, question) in enumerate(asked):
+        if not question.over:
+            notes.append(f"{table.where}: the grand total is hidden; it was not asked about")
+            continue
+        if progress is not None:
+            progress(f"working out {' x '.join(question.over)}")
+        worked = dict.fromkeys(question.cells, _UNSETTLED)
+        part = budget.share(1 / (len(asked) - place))
+        with suppress(Unsettled):
+            answer = attainable(known, over=question.over, cells=question.cells, budget=part)
+            worked |= dict(answer.items())
+        values = (worked[cell] for cell in question.cells)
+        found[id(table)].update(zip(question.places, values, strict=True))
+    tables = tuple(
+        TableRisk(
+            table,
+            tuple(
+                CellRisk(cell, found[id(table)][cell])
+                for cell in table.unsure
+                if cell in found[id(table)]
+            ),
+        )
+        for table in published.tables
+    )
+    return PublishedRisk(published, tables, time.perf_counter() - begun, tuple(notes))

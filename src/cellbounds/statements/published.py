@@ -1,0 +1,316 @@
+"""Published tables as releases: a margin for each combination of levels, totals among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cellbounds.data.crosstabs import Layout
+from cellbounds.data.domain import Domain, Grouping, Label
+from cellbounds.data.hierarchy import Hierarchy
+from cellbounds.data.marks import legend_of
+from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, PublishedTable
+from cellbounds.data.understanding import Meaning, published_tables
+from cellbounds.errors import InvalidInput
+from cellbounds.runtime.inputs import check_cells
+from cellbounds.statements.margin import Margin
+from cellbounds.statements.release import Release
+from cellbounds.statements.statement import Statement
+from cellbounds.statements.total import Total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Cells of one margin of a release, and where they stand in the table.
+
+    Attributes
+    ----------
+    over
+        The variables of the margin: levels of hierarchies; none for the total.
+    cells
+        Its cells, a code for each of these variables.
+    places
+        The same cells as the table names them, with totals.
+    """
+
+    over: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    places: tuple[Cell, ...]
+
+
+def release_of(tables: Sequence[PublishedTable]) -> Release:
+    """What tables say together: variables of the same name are the same.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> from cellbounds.data.hierarchy import Hierarchy
+    >>> from cellbounds.data.published import HIDDEN, PublishedTable
+    >>> table = PublishedTable(
+    ...     where="by hand",
+    ...     hierarchies={"sex": Hierarchy(["f", "m"], total="Total")},
+    ...     entries={("f",): HIDDEN, ("m",): 3, ("Total",): 5},
+    ... )
+    >>> cb.attainable(release_of([table]))["f"]
+    ValueSet(2)
+    """
+    if not tables:
+        raise InvalidInput("no table; give at least one")
+    trees = _trees(tables)
+    groupings: dict[str, Grouping] = {}
+    for name, tree in trees.items():
+        for level, grouping in tree.groupings(name).items():
+            if level in trees or groupings.setdefault(level, grouping) != grouping:
+                raise InvalidInput(
+                    f"the level {level!r} of {name!r} has the name of another variable; rename one"
+                )
+    domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
+    statements: list[Statement] = []
+    totals: list[Total] = []
+    for table in tables:
+        for over, cells in _margins(table, trees).items():
+            if over:
+                statements.append(_margin(table, domain, over, cells))
+            else:
+                totals += [_total(table, entry) for entry in cells.values() if entry is not None]
+    return Release(domain, [*statements, *_joined(totals)])
+
+
+def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Question]:
+    """The cells of a table that show no number, by the margin of the release they belong to."""
+    asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
+    trees = _trees(tables)
+    for place in table.unsure:
+        over, cell = _named(table, trees, place)
+        asked.setdefault(over, []).append((cell, place))
+    return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
+
+
+def _trees(tables: Sequence[PublishedTable]) -> dict[str, Hierarchy]:
+    """The codes of each variable in all tables; trees that do not fit each other are refused."""
+    found: dict[str, list[tuple[PublishedTable, Hierarchy]]] = {}
+    for table in tables:
+        for name, tree in table.hierarchies.items():
+            found.setdefault(name, []).append((table, tree))
+    joined: dict[str, Hierarchy] = {}
+    for name, several in found.items():
+        deepest = max((tree for _, tree in several), key=lambda tree: len(tree.parents))
+        joined[name] = deepest
+        for table, tree in several:
+            _check_same(name, table, tree, deepest)
+    return joined
+
+
+def _check_same(name: str, table: PublishedTable, tree: Hierarchy, whole: Hierarchy) -> None:
+    """Refuse a tree that is no upper part of the whole one."""
+    if tree is whole:
+        return
+    codes = frozenset(whole.codes)
+    for code in (None, *(code for code, _ in tree.parents)):
+        if code is not None and code not in codes:
+            break
+        below = tree.children(code)
+        if below and set(below) != set(whole.children(code)):
+            break
+    else:
+        return
+    what = "at the top" if code is None else f"of {code!r}"
+    raise InvalidInput(
+        f"{table.where}: the codes {what} of {name!r} are others than in the other tables; rename "
+        "the variable if it is another one, or give its hierarchy (--hierarchy NAME=FILE)"
+    )
+
+
+def _named(
+    table: PublishedTable, trees: dict[str, Hierarchy], cell: Cell
+) -> tuple[tuple[str, ...], Cell]:
+    """The margin that a cell belongs to, and its codes there: totals are summed over."""
+    over: list[str] = []
+    codes: list[Label] = []
+    for name, tree, code in zip(table.variables, table.hierarchies.values(), cell, strict=True):
+        if code == tree.total:
+            continue
+        whole = trees[name]
+        names = whole.level_names(name)
+        over.append(name if not whole.children(code) else names[whole.depths()[code] - 1])
+        codes.append(code)
+    return tuple(over), tuple(codes)
+
+
+def _margins(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> dict[tuple[str, ...], dict[Cell, Entry]]:
+    """The entries by the margin they belong to, the finest first."""
+    level_of: dict[str, dict[Label, str | None]] = {}
+    for name, tree in table.hierarchies.items():
+        whole = trees[name]
+        names, depths, leaves = whole.level_names(name), whole.depths(), set(whole.leaves)
+        level_of[name] = {
+            code: name if code in leaves else names[depths[code] - 1] for code, _ in tree.parents
+        }
+        if tree.total is not None:
+            level_of[name][tree.total] = None
+    margins: dict[tuple[str, ...], dict[Cell, Entry]] = {}
+    for cell, entry in table.entries.items():
+        named = [(level_of[name][code], code) for name, code in zip(level_of, cell, strict=True)]
+        over = tuple(level for level, _ in named if level is not None)
+        codes = tuple(code for level, code in named if level is not None)
+        margins.setdefault(over, {})[codes] = entry
+    return dict(sorted(margins.items(), key=lambda item: -len(item[0])))
+
+
+def _margin(
+    table: PublishedTable, domain: Domain, over: tuple[str, ...], cells: dict[Cell, Entry]
+) -> Margin:
+    margin = domain.project(over)
+    check_cells(margin.size, table.where)
+    entries = np.full(margin.shape, UNKNOWN, dtype=object)
+    for cell, entry in cells.items():
+        entries[margin.index(cell)] = 0 if entry == ZERO and table.base is None else entry
+    return Margin(over, entries, base=table.base, rounding=table.rounding, noise=table.noise)
+
+
+def _total(table: PublishedTable, entry: Entry) -> Total:
+    """What an entry says of N, by the rules of margins."""
+    alone = Margin(["N"], [entry], base=table.base, rounding=table.rounding, noise=table.noise)
+    upper = int(alone.upper[0])
+    return Total(lower=int(alone.lower[0]), upper=None if upper < 0 else upper)
+
+
+def _joined(totals: Sequence[Total]) -> list[Total]:
+    """N as all tables together have it."""
+    if not totals:
+        return []
+    lower = max(total.lower for total in totals)
+    ends = [total.upper for total in totals if total.upper is not None]
+    upper = min(ends, default=None)
+    if upper is not None and upper < lower:
+        raise InvalidInput(
+            "the tables have different grand totals; tables that are read together are about the "
+            "same people"
+        )
+    return [Total(lower=lower, upper=upper)]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Published:
+    """Published tables, and the release that they are together.
+
+    Attributes
+    ----------
+    tables
+        Each table as it was understood: print this to see it.
+    release
+        What they say together, for :func:`cellbounds.attainable` and all other questions.
+    """
+
+    tables: tuple[PublishedTable, ...]
+    release: Release
+
+    def questions(self) -> list[tuple[PublishedTable, Question]]:
+        """The cells that show no number, table by table and margin by margin."""
+        return [
+            (table, question) for table in self.tables for question in questions(table, self.tables)
+        ]
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.understood() for table in self.tables)
+
+    def __repr__(self) -> str:
+        return f"<published: {'; '.join(map(repr, self.tables))}>"
+
+
+def read_published(
+    *sources: Any,
+    marks: str | Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    totals: Mapping[str, Label] | bool | None = None,
+    base: int | None = None,
+    rounding: str | None = None,
+    count: str | None = None,
+    variables: Sequence[str] | None = None,
+    header: int | None = None,
+    index: int | None = None,
+    absent: str = "unknown",
+    sums: str | None = None,
+    thousands: str | None = None,
+    sheet: str | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+) -> Published:
+    """Read tables as they are published: crosstabs or tidy, with totals and marks.
+
+    Parameters
+    ----------
+    *sources
+        CSV, Excel, OpenDocument, HTML or Parquet files, or frames: pandas (also ``crosstab``,
+        ``pivot_table`` and series with several index levels), polars, Arrow, great_tables. All
+        tables that they hold are about the same people; variables of the same name are the same.
+    marks
+        What marks mean, beside numbers and ranges (``<5``, ``1-4``): ``"c=hidden, :=<5"``, or a
+        mapping. Unless said, ``x c (s) *`` are hidden counts, ``: .. NA`` and empty cells are
+        unknown, perhaps 0, and ``-`` is zero.
+    hierarchies
+        Codes of a variable that are totals of others, by variable: a
+        :class:`~cellbounds.data.hierarchy.Hierarchy`, a file (``.hrc``, or CSV: child and parent,
+        or nested columns), ``"prefix"``, or a nested mapping.
+    totals
+        The label of the total by variable. Unless given, a level is a total if its name says so
+        and the arithmetic confirms it; False: no level is.
+    base, rounding
+        What numbers are rounded to, and how, as for :class:`Margin`.
+    count, variables
+        Of a tidy table, the column of counts and those of labels; of a crosstab, `variables` names
+        its variables, those of the index columns first.
+    header, index
+        How many rows hold the labels of columns, and how many columns those of rows.
+    absent
+        What cells hold that the table does not list: ``"unknown"`` or ``"zero"``.
+    sums
+        Whether totals add up ``"all"`` cells or the ``"shown"`` ones only; found out unless given.
+    thousands
+        What separates thousands, if it is a point: ``"."``.
+    sheet, encoding, delimiter
+        How to read files; the delimiter is found out unless given.
+
+    Examples
+    --------
+    >>> import cellbounds as cb
+    >>> import pandas
+    >>> sheet = pandas.DataFrame(
+    ...     {"f": ["x", "7", "9"], "m": ["x", "8", "12"], "Total": ["6", "15", "21"]},
+    ...     index=pandas.Index(["North", "South", "Total"], name="region"),
+    ... )
+    >>> published = cb.read_published(sheet, variables=["region", "sex"])
+    >>> cb.attainable(published.release)["North", "f"]
+    ValueSet(2)
+    """
+    if not sources:
+        raise InvalidInput("no table; give a file or a frame")
+    for name, value, allowed in (
+        ("absent", absent, ("unknown", "zero")),
+        ("sums", sums, (None, "all", "shown")),
+    ):
+        if value not in allowed:
+            raise InvalidInput(f"{name}={value!r}; give {' or '.join(map(repr, allowed))}")
+    if totals is True:
+        raise InvalidInput("totals=True; name the total of each variable, as in {'sex': 'Total'}")
+    for name, number in (("header", header), ("index", index)):
+        if number is not None and (isinstance(number, bool) or number < 1):
+            raise InvalidInput(f"{name}={number!r}; give a whole number, 1 or more")
+    if base is None and rounding is not None:
+        raise InvalidInput(f"rounding={rounding!r} without a base; give base= too")
+    if base is not None:
+        Margin(["N"], [0], base=base, rounding=rounding)  # which says what is wrong with them
+    meaning = Meaning(
+        legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
+    )
+    layout = Layout(header, index, count, None if variables is None else tuple(variables))
+    how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
+    tables = [
+        table for source in sources for table in published_tables(source, meaning, layout, **how)
+    ]
+    return Published(tuple(tables), release_of(tables))

@@ -1,0 +1,78 @@
+"""Tables as they are printed, read and attacked, against all tables that print the same."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cellbounds as cb
+from cellbounds.disclosure.published_cells import work_out
+
+PLACES = {"N": ("N1", "N2"), "S1": None}
+LEAVES = ("N1", "N2", "S1")
+SEXES = ("f", "m")
+BELOW = {"N": ("N1", "N2"), **{leaf: (leaf,) for leaf in LEAVES}, "Total": LEAVES}
+SUMS = {"f": ("f",), "m": ("m",), "Total": SEXES}
+CELLS = list(itertools.product(BELOW, SUMS))
+INNER = list(itertools.product(LEAVES, SEXES))
+
+
+def sums(counts):
+    """Every cell of the printed table, from those of the confidential one."""
+    return {
+        (place, sex): sum(counts[p, s] for p in BELOW[place] for s in SUMS[sex])
+        for place, sex in CELLS
+    }
+
+
+@st.composite
+def printed_tables(draw):
+    counts = {cell: draw(st.integers(0, 3)) for cell in INNER}
+    marks = {}
+    for cell, count in sums(counts).items():
+        marks[cell] = draw(st.sampled_from(["", "", "", "x", ":", "<4" if count < 4 else ""]))
+    del marks["Total", "Total"]  # else there may be endlessly many tables
+    listed = [cell for cell in CELLS if "Total" in cell[1:] or cell in INNER or draw(st.booleans())]
+    return counts, {cell: marks.get(cell, "") for cell in listed}
+
+
+def fits(shown, found, marks):
+    """Whether a table prints the same: hidden counts are anything, "<4" is 0 to 3."""
+    return all(
+        found[cell] < 4 if mark == "<4" else mark != "" or found[cell] == shown[cell]
+        for cell, mark in marks.items()
+    )
+
+
+@given(printed_tables())
+def test_what_can_be_worked_out_is_what_some_table_has(tmp_path_factory, drawn):
+    counts, marks = drawn
+    shown = sums(counts)
+    lines = [f"{p},{s},{mark or shown[p, s]}" for (p, s), mark in marks.items()]
+    path = tmp_path_factory.mktemp("printed") / "table.csv"
+    path.write_text("\n".join(["place,sex,count", *lines]) + "\n", "utf-8")
+    published = cb.read_published(
+        path, hierarchies={"place": PLACES}, totals={"sex": "Total"}, sums="all"
+    )
+    possible = {cell: set() for cell, mark in marks.items() if mark}
+    for counts_tried in tables(shown, marks):
+        found = sums(counts_tried)
+        if fits(shown, found, marks):
+            for cell, values in possible.items():
+                values.add(found[cell])
+    found = work_out(published).tables[0].cells
+    assert {cell.labels: set(cell.values) for cell in found} == possible
+
+
+def tables(shown, marks):
+    """Every table with the grand total: cells that are shown are what they show."""
+    most = shown["Total", "Total"]
+    limits = [
+        [shown[cell]] if not marks[cell] else range(4 if marks[cell] == "<4" else most + 1)
+        for cell in INNER
+    ]
+    for flat in itertools.product(*limits):
+        if sum(flat) == most:
+            yield dict(zip(INNER, flat, strict=True))
