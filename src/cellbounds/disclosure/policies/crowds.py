@@ -43,10 +43,8 @@ class Crowd(Attacker):
 
     def owned(self, place: int) -> Self:
         """The same intruder, with one of the tables being the true one."""
-        shape = self.domain.shape
-        case = replace(self.case, counts=self._margin[place].reshape(shape))
-        owned = type(self)(case, self.tables, self._margin)
-        owned._columns = self._columns
+        owned = type(self)(self.case, self.tables, self._margin)
+        owned.counts, owned._columns = self._margin[place].reshape(self.domain.shape), self._columns
         return owned
 
     def within(self, cell: int) -> tuple[Self, BoolArray]:
@@ -94,7 +92,7 @@ Crowds = Callable[[IntArray], list[Crowd]]
 def crowds_of(cases: Sequence[Case]) -> Crowds:
     """What makes the crowds of some tables before some cases, which share a release."""
     groups = [cells_behind(case.release.domain, case.over) for case in cases]
-    blind = [replace(case, counts=None, independent=True) for case in cases]
+    blind = [replace(case, independent=True) for case in cases]
 
     def made(tables: IntArray) -> list[Crowd]:
         margins = (one.sums(tables) for one in groups)
