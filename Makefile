@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 AUDIT := cellbounds audit build/delinquent.csv "[education|county]@2" --rounding consistent
 
-.PHONY: demo test test-long check lint bench bench-quick fuzz faults budgets mutants clean
+.PHONY: demo test test-long check lint bench bench-quick papers fuzz faults budgets mutants clean
 
 demo: .venv/.base
 	@$(BIN)/cellbounds example delinquent -o build > /dev/null
@@ -31,6 +31,10 @@ bench: .venv/.bench
 
 bench-quick: .venv/.bench
 	$(BIN)/python -m benchmarks --quick -o build/benchmarks
+
+# The pages of docs/papers; DATA is a folder with the tables that may not be shipped.
+papers: .venv/.test
+	$(BIN)/cellbounds reproduce --pages docs/papers $(if $(DATA),--data $(DATA)) -o build/reproduction.txt
 
 # Malformed inputs for every command, each under limits of memory and time.
 fuzz: .venv/.test

@@ -14,6 +14,7 @@ Examples
 from cellbounds.disclosure.policies import (
     ExactDisclosure,
     GroupDisclosure,
+    Intruder,
     MinimumCount,
     Policy,
     PosteriorChance,
@@ -26,6 +27,7 @@ from cellbounds.disclosure.policies import (
 __all__ = [
     "ExactDisclosure",
     "GroupDisclosure",
+    "Intruder",
     "MinimumCount",
     "Policy",
     "PosteriorChance",

@@ -35,12 +35,14 @@ from cellbounds.disclosure.policies import (
     judge,
 )
 from cellbounds.disclosure.policies.attacker import Attacker
-from cellbounds.disclosure.policies.judging import alike_cells, respondents
 from cellbounds.disclosure.policies.judging import judged as decided
+from cellbounds.disclosure.policies.knowledge import informed
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
+from cellbounds.disclosure.policies.respondents import alike_cells, respondents
 from cellbounds.disclosure.policies.rule import certainly_zero
-from cellbounds.disclosure.policies.scenarios import case_of, cases_of, informed
+from cellbounds.disclosure.policies.scenarios import case_of, cases_of
 from cellbounds.runtime.budget import UNLIMITED, Budget
+from concluding import believed
 from listing import belongs, listed, sums
 from mixtures import cases, is_partition, margin_of, priors, some_names, tables
 from strategies import LARGEST, examples, releases
@@ -57,8 +59,10 @@ class View:
     whole: np.ndarray
     seen: np.ndarray
 
-    def with_somebody_in(self, cell: int) -> View:
-        there = self.seen[:, cell] >= 1
+    def with_people_in(self, *cells: int) -> View:
+        there = np.ones(len(self.seen), dtype=bool)
+        for cell in cells:
+            there &= self.seen[:, cell] >= cells.count(cell)
         return View(self.whole[there], self.seen[there])
 
 
@@ -72,6 +76,8 @@ class Judged:
     knows: tuple[Known, ...]
     tables: np.ndarray
     over: tuple[str, ...] | None = None
+    doubted: np.ndarray | None = None
+    """Every table, also those that an intruder does not believe in by what hiding shows."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -279,12 +285,13 @@ def broken_places(rule, case, view, x):
 
 def any_broken(case, x):
     """Whether the policy is broken if `x` (flat, the whole table) is true."""
-    if case.over is not None:
+    if case.over is not None and case.over != case.release.domain.names:
         return broken_over(case, x)
     rules = [rule for rule in case.policy.rules if isinstance(rule, SmallCounts | PosteriorChance)]
     shown = case.release.total.exact
     small = any(rule.smallest <= shown <= rule.small for rule in rules) if shown else False
-    return small or any(broken_over(one, x) for one in (case, *margin_cases(case)))
+    besides = [] if case.over is not None else margin_cases(case)
+    return small or any(broken_over(one, x) for one in (case, *besides))
 
 
 def margin_cases(case):
@@ -353,13 +360,24 @@ def broken_over(case, x):
     views = [case.view]
     if case.policy.respondent:
         small = [cell for cell, count in enumerate(counts) if 1 <= count <= case.policy.small]
-        views += [case.view.with_somebody_in(cell) for cell in small]
+        views += [case.view.with_people_in(cell) for cell in small]
+        if case.policy.against.respondents > 1:
+            views += [case.view.with_people_in(*pair) for pair in pairs_of(case, counts, small)]
     return any(
         wrong
         for view in views
         for rule in rules
         for _, wrong in broken_places(rule, case, view, counts)
     )
+
+
+def pairs_of(case, counts, small):
+    """Two people in one small cell, or in two that differ in one variable."""
+    labels = list(case.domain.cells())
+    for first, second in itertools.combinations_with_replacement(small, 2):
+        apart = sum(one != other for one, other in zip(labels[first], labels[second], strict=True))
+        if apart == 1 or (first == second and counts[first] >= 2):
+            yield first, second
 
 
 # Random policies and cases.
@@ -428,7 +446,10 @@ def policies(draw, domain, exact_total, kinds=KINDS):
     if all(isinstance(one, MinimumCount) for one in chosen):
         respondent = False
     most = draw(st.sampled_from([None, 1, 2])) if respondent else None
-    return Policy("random", rules=chosen, respondent=respondent, respondent_at_most=most)
+    intruder = draw(st.sampled_from([{}, {}, {"zeros": "never"}, {"marks": "never"}]))
+    if respondent and draw(st.booleans()):
+        intruder = intruder | {"respondents": 2}
+    return Policy("random", "", "", chosen, "", respondent, most, intruder)
 
 
 @st.composite
@@ -460,7 +481,31 @@ def judged(draw, most: int = MOST_TABLES, margins: bool = False):
         if not all(is_partition(domain, name) for name in over):
             kinds = CELL_KINDS  # rows need levels that share everybody out
     policy = draw(policies(domain.project(over or domain.names), exact_total, kinds))
-    return Judged(release, table, policy, knows, tables, over)
+    case = Judged(release, table, policy, knows, tables, over, tables)
+    if draw(st.integers(0, 3)) == 0:
+        case = better_informed(case, x, draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+    return replace(case, tables=believed_in(case, x))
+
+
+def better_informed(case, truth, fewer, more):
+    """The same against somebody who knows N nearly, and that zeros are shown if that is so."""
+    least, most = max(0, int(truth.sum()) - fewer), int(truth.sum()) + more
+    sizes = case.doubted.sum(axis=1)
+    known = case.doubted[(sizes >= least) & (sizes <= most)]
+    case = replace(case, policy=case.policy.facing(total=f"{least}-{most}"), doubted=known)
+    closed = declared(case).table.structural
+    always = {"zeros": "always", "marks": "never"}
+    if not len(believed(case.release, truth[None, :], closed, truth=None, **always)):
+        return case
+    left = believed(case.release, case.doubted, closed, truth=None, **always)
+    return replace(case, policy=case.policy.facing(zeros="always"), doubted=left)
+
+
+def believed_in(case, truth):
+    """The tables that the intruder believes in, for all he concludes from what is hidden."""
+    closed = declared(case).table.structural
+    how = {"zeros": case.policy.against.zeros, "marks": case.policy.against.marks}
+    return believed(case.release, case.doubted, closed, truth=truth, **how)
 
 
 def overall(broken: bool) -> Outcome:
@@ -546,11 +591,19 @@ def check_independent(case):
     how = {"over": case.over, "knows": case.knows, "independent": True}
     found = judge(case.table, case.release, case.policy, **how)
     shortly = cases_of(case.release, case.table, case.policy, **how)
-    case = declared(case)
-    expected = overall(any(any_broken(case, x) for x in case.tables))
+    expected = overall(independently_broken(case))
     assert found.outcome is expected
     assert all(one.count is None for one in found.cells)
     assert decided(shortly, UNLIMITED, decisive=True)[0].outcome is expected
+
+
+def independently_broken(case):
+    """Whether some table fails, for an intruder who concludes from hiding or one who does not."""
+    broken = False
+    for seen in (case.doubted, believed_in(case, None)):
+        case = replace(declared(case), tables=seen)
+        broken |= any(any_broken(case, x) for x in seen)
+    return broken
 
 
 PARTS = Domain(
@@ -605,7 +658,7 @@ def test_probabilities_of_margins(over, prior, total, data):
 @given(judged(), st.data())
 @examples(40, 12_000)
 def test_independent_verdicts_are_the_same_for_every_table(case, data):
-    other = case.tables[data.draw(st.integers(0, len(case.tables) - 1))]
+    other = case.doubted[data.draw(st.integers(0, len(case.doubted) - 1))]
     shape = case.release.domain.shape
     another = Table(case.release.domain, other.reshape(shape), structural=case.table.structural)
     said = [
@@ -615,6 +668,21 @@ def test_independent_verdicts_are_the_same_for_every_table(case, data):
     for one in said:
         one.pop("seconds")
     assert said[0] == said[1]
+
+
+@given(judged(FEW_TABLES) | judged(FEW_TABLES, margins=True))
+@examples(40, 12_000)
+def test_outsiders_call_unsafe_what_every_table_gives_away(case):
+    assume(not case.table.structural.any())  # which nobody told them
+    found = judge(None, case.release, case.policy, over=case.over, knows=case.knows)
+    case = declared(case)
+    seen = [case.doubted, believed_in(case, None)]
+    views = [replace(case, tables=tables) for tables in seen if len(tables)]
+    broken = [[any_broken(view, x) for x in view.tables] for view in views]
+    if found.outcome is Outcome.UNSAFE:
+        assert any(all(answers) for answers in broken)
+    assert (found.outcome is Outcome.SAFE) == (not any(map(any, broken)))
+    assert all(one.count is None for one in found.cells)
 
 
 @given(judged(), st.data())
@@ -657,9 +725,10 @@ def test_a_spent_budget_never_lies(case, seconds, independent):
     )
     if found.outcome is Outcome.UNDECIDED:
         return
-    candidates = case.tables if independent else [case.table.counts.ravel()]
-    case = declared(case) if independent else case
-    assert found.outcome is overall(any(any_broken(case, x) for x in candidates))
+    if independent:
+        assert found.outcome is overall(independently_broken(case))
+    else:
+        assert found.outcome is overall(any_broken(case, case.table.counts.ravel()))
 
 
 # Decisions from sets that are known in part, against every set that they may be.
@@ -742,7 +811,7 @@ def test_small_counts_of_sets_known_in_part(found, data):
 @given(judged(FEW_TABLES) | judged(FEW_TABLES, margins=True))
 @examples(30, 120)
 def test_alike_cells_can_be_swapped_in_every_table(case):
-    known = informed(case.release, case.table, case.knows)
+    known = informed(case.release, case.table, case.knows, case.policy.against).release
     kinds = alike_cells(known, case.names).ravel()
     seen = {tuple(one) for one in case.view.seen.tolist()}
     for one in range(len(kinds)):

@@ -102,7 +102,7 @@ def questions():
 
 
 def plain_suggestions(release, table, executor):
-    found = cb.suggest(table, release, independent=False, budget=cb.Budget(workers=executor))
+    found = cb.suggest(table, release, budget=cb.Budget(workers=executor))
     return {**found.to_dict(), "digests": [one.release.digest for one in found]}
 
 

@@ -67,7 +67,7 @@ def test_the_public_history_tells_the_policies_and_what_went_out_under_them(file
     ledger.set_policy("strict", why="a new law", independent=True)
     opened, released, policy = ledger.export()["entries"]
     assert opened["variables"] == ["a", "b"]
-    assert (opened["policy"]["name"], opened["independent"]) == ("small-counts", True)
+    assert (opened["policy"]["name"], opened["independent"]) == ("small-counts", False)
     assert (policy["policy"]["name"], policy["independent"]) == ("strict", True)
     assert (released["policy"], released["table_version"]) == ("small-counts", 1)
     assert released["release_digest"] == cb.publish(TABLE, "[a]").digest

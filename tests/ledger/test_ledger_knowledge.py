@@ -139,7 +139,7 @@ def test_knowledge_stays_when_the_table_becomes_finer(place):
 @pytest.mark.parametrize(
     ("knows", "says"),
     [
-        (["Alpha has 10"], "give what the intruder knows as Known"),
+        (["Alpha has 10"], "give what the intruder knows as statements"),
         ([cb.Known(["colour"], lower=1)], "colour"),
         ([cb.Known(["county"], lower={"Alpha": 11})], "contradicts the table"),
     ],
@@ -148,6 +148,17 @@ def test_knowledge_is_true_and_about_the_table(ledger, knows, says):
     with pytest.raises(cb.InvalidInput, match=says):
         ledger.commit(RATES, knows=knows, why="x")
     assert len(ledger.history()) == 1
+
+
+def test_another_intruder_for_one_question(ledger):
+    hidden = "[county]<20"
+    assert ledger.ask(hidden, total=False).safe
+    found = ledger.ask(hidden, total=False, intruder={"total": "known"}, record=True)
+    assert found.judged[0][1].intruder == ("N",)
+    assert ledger.history()[-1].knows == ("total=known",)
+    assert ledger.ask(hidden, total=False, knows=[cb.Total(TABLE.total)]).judged[0][1].knows
+    with pytest.raises(cb.InvalidInput, match="unknown key"):
+        ledger.ask(hidden, intruder={"nose": 1})
 
 
 def test_knowledge_on_the_command_line(run, place, tmp_path):

@@ -274,7 +274,7 @@ def test_each_further_margin_narrows(order):
 
 
 def test_reproduction_has_no_unexplained_difference():
-    compared = reproduce_papers("001")
+    compared = reproduce_papers("001").comparisons
     assert all(one.as_expected for one in compared)
     assert len({(one.place, one.item) for one in compared}) == len(compared)
     wrong = [(one.place, one.item, one.printed, one.ours) for one in compared if one.error]
@@ -304,7 +304,7 @@ def test_reproduction_has_no_unexplained_difference():
 
 def test_reproduction_shows_the_tables_as_printed():
     shown = {}
-    for one in reproduce_papers("001"):
+    for one in reproduce_papers("001").comparisons:
         shown.setdefault(one.place, []).append(one.printed)
     for place, text in (
         ("Table 3", TABLE_3),

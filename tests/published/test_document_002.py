@@ -490,7 +490,7 @@ def test_the_odds_ratio_of_the_mode_is_that_of_the_exact_mode():
 
 
 def test_every_comparison_is_as_expected():
-    compared = reproduce_papers("002")
+    compared = reproduce_papers("002").comparisons
     assert [one for one in compared if not one.as_expected] == []
     assert {one.document for one in compared} == {"002"}
     keys = [(one.place, one.item) for one in compared]

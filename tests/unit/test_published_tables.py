@@ -15,6 +15,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.data.marks import legend_of
 from cellbounds.data.published import HIDDEN, UNKNOWN, ZERO
+from cellbounds.disclosure.policies.intruder import Intruder
 from cellbounds.disclosure.published_cells import work_out
 
 # A hidden cell of North follows from its row, and the other one from its column.
@@ -391,6 +392,34 @@ def test_the_commands(tmp_path, run):
     assert (code, "--marks" in err) == (2, True)
     code, out, _ = run("attack", str(path), "--marks", "x=unknown")
     assert code == 0
+
+
+def test_three_hidden_counts_that_add_up_to_three_are_each_one(tmp_path):
+    text = "sec,small,large,Total\n58,5,3,8\n59,2,0,2\n60,7,x,x\n61,9,x,x\n62,2,x,x\n63,1,3,4\n"
+    text += "Total,26,9,35\n"
+    published = read(text, tmp_path)
+    assert found(published) == {
+        **{(sec, "large"): {1} for sec in ("60", "61", "62")},
+        ("60", "Total"): {8},
+        ("61", "Total"): {10},
+        ("62", "Total"): {3},
+    }
+    risk = work_out(published)
+    assert risk.sentences[0] == "hidden counts are at least 1: zeros are printed"
+    never = work_out(published, intruder=Intruder(zeros="never"))
+    assert {cell.labels: set(cell.values) for cell in never.tables[0].cells}["60", "large"] == {
+        0,
+        1,
+        2,
+        3,
+    }
+
+
+def test_unknown_and_absent_cells_may_be_zero_where_zeros_are_printed(tmp_path):
+    text = "a,p,q,Total\nx,0,4,4\ny,:,x,5\nz,1,2,3\nTotal,x,x,12\n"
+    worked = found(read(text, tmp_path))
+    assert worked["y", "p"] == {0, 1, 2, 3, 4}
+    assert worked["y", "q"] == {1, 2, 3, 4, 5}
 
 
 def test_a_sheet_of_any_size_stays_within_limits(tmp_path, monkeypatch):

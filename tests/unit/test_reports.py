@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import cellbounds as cb
 from cellbounds.disclosure.auditing import CellRisk, audit
 from cellbounds.disclosure.policies import Policy, SmallCounts
-from cellbounds.disclosure.policies.scenarios import informed
+from cellbounds.disclosure.policies.knowledge import informed
 from cellbounds.report import filing
 from cellbounds.report.filing import SUFFIXES, build_report
 from cellbounds.report.pages.content import (
@@ -313,7 +313,7 @@ def twins(draw):
     release = cb.publish(table, *said)
     if draw(st.booleans()):
         release = without_zeros(release)
-    others = list(itertools.islice(cb.tables(informed(release, table, ())), 6))
+    others = list(itertools.islice(cb.tables(informed(release, table).release), 6))
     other = draw(st.sampled_from(others))
     return release, table, cb.Table(table.domain, other.counts, structural=zeros)
 
@@ -375,7 +375,7 @@ def test_twins_with_structural_zeros_and_private_knowledge(tmp_path):
     assert reports[0] == reports[1] == reports[2]
     plots = json.loads(reports[0]["json"])["public"]["posteriors"]["cells"]
     assert len(plots) == 4
-    exact = cb.posterior(informed(release, one, ()))
+    exact = cb.posterior(informed(release, one).release)
     for plot in plots:
         assert plot["mean"] == pytest.approx(exact[tuple(plot["labels"])].mean, rel=1e-5)
 

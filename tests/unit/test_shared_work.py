@@ -14,7 +14,8 @@ from cellbounds.disclosure.exploring import design_search, explore
 from cellbounds.disclosure.exploring.design_search import guessing_risk
 from cellbounds.disclosure.policies import Outcome, attacker, worst
 from cellbounds.disclosure.policies.attacker import Attacker
-from cellbounds.disclosure.policies.judging import judged, respondents
+from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.respondents import respondents
 from cellbounds.disclosure.policies.scenarios import case_of
 from cellbounds.runtime.budget import Budget
 from strategies import few

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from functools import partial
 from importlib import resources
 
 import jsonschema
@@ -17,7 +16,7 @@ from cellbounds import cli
 from cellbounds.cli.searches import suggest as command
 from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.suggesting import near_releases
+from cellbounds.disclosure.suggesting import near_releases, suggest
 from cellbounds.disclosure.suggesting.changes import (
     coarser_counts,
     drop_variable,
@@ -31,9 +30,6 @@ from cellbounds.disclosure.suggesting.changes import (
 from cellbounds.disclosure.suggesting.plans import Drafts
 from cellbounds.disclosure.suggesting.suppression import suppress
 from cellbounds.utility.retained_utility import retained
-
-# What is tried and found; whether that tells too much is played out in agreement/test_the_game.py.
-suggest = partial(near_releases.suggest, independent=False)
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,

@@ -135,7 +135,7 @@ _SUMMARIES = {
     "checks": {
         "verify": "Check the certificate FILE (.json) with code that shares nothing with the "
         "methods.",
-        "reproduce": "Put every table of documents 000 to 004 beside our figures.",
+        "reproduce": "Put every table and figure of the papers beside ours.",
     },
 }
 """The modules, their commands and the first sentence of each one's help (a test compares them)."""

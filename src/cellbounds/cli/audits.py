@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cellbounds.cli import options
+from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
 from cellbounds.cli.sheet_options import check_release_file, is_release_file, sheet_options
@@ -16,7 +19,12 @@ from cellbounds.results import Attainable, Bounds
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.inputs import read_bytes
 from cellbounds.solvers.solve import attainable, bounds
-from cellbounds.statements import Release
+from cellbounds.statements import Release, Statement
+
+if TYPE_CHECKING:
+    from cellbounds.data.domain import Label
+    from cellbounds.disclosure.auditing import Audit
+    from cellbounds.disclosure.policies import Policy
 
 CERTIFYING = 0.75
 """The part of what is left for finding witnesses and proofs; then they are to be written."""
@@ -53,7 +61,6 @@ def audit(given: Given) -> int:
     unless --no-total.
     """
     from cellbounds.disclosure.auditing import audit as audit_table
-    from cellbounds.disclosure.policies import policy_of
     from cellbounds.report.audit_text import render
 
     margins = [options.names_of(one, "--over") or [] for one in given.over] or None
@@ -63,13 +70,13 @@ def audit(given: Given) -> int:
         [given.table, *given.release, *given.knows, given.key, given.policy],
     )
     secret = _checked_secret(given)
-    policy = policy_of(given.policy)
+    policy = policy_given(given)
     with options.working(given, "reading the table", "work") as (progress, budget):
         beside = given.certificate, given.reports, given.style == "html"
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
             release = options.combine(table, given.release, given)
-            knows = options.read_knowledge(given, table.domain)
+            knows = read_knowledge(given, table.domain)
         progress.say("working out what is attainable", seconds=given.seconds)
         answering = options.answering(budget, *beside, cells=_size(release, over))
         with stopped_late(answering):
@@ -150,6 +157,9 @@ def _write_certificate(
 @sheet_options
 @options.cell_option
 @options.outside_option
+@options.policy_option
+@options.intruder_option
+@options.knows_option
 @options.effort_options()
 @options.state_option
 @options.certificate_option
@@ -158,15 +168,19 @@ def _write_certificate(
 def attack(given: Given) -> int:
     """Show what anybody can work out from RELEASE, without the table.
 
-    RELEASE is a release file (.toml), or a table as it is published, with its totals and marks:
-    CSV, Excel, OpenDocument, HTML, Parquet (`cellbounds show` says how it is understood). Several
-    linked tables are taken together. Of tables the status is 1 if a hidden count is known exactly.
+    RELEASE is a release file (.toml): the status is 1 if a rule of the policy is broken whatever
+    table is behind it, 0 if it is broken in none that fits, 3 if that depends on the table, or
+    could not be settled. With --cell nothing is judged. Or it is a table as it is published, with
+    its totals and marks: CSV, Excel, OpenDocument, HTML, Parquet (`cellbounds show` says how it is
+    understood). Several linked tables are taken together; the status is 1 if a hidden count is
+    known exactly.
     """
     if not all(map(is_release_file, given.release)):
         from cellbounds.cli.published import attack_tables
 
         return attack_tables(given)
     from cellbounds.report.audit_text import render
+    from cellbounds.report.filing import build_report
     from cellbounds.statements.release_files import read_release
 
     check_release_file(given)
@@ -176,26 +190,56 @@ def attack(given: Given) -> int:
     names = options.names_of(given.over, "--over")
     if given.cells and given.style == "html":
         raise InvalidInput("--cell goes with --format table, json or csv; pages show whole margins")
-    check_outputs([given.certificate, given.output, given.state], [given.release])
+    check_outputs(
+        [given.certificate, given.output, given.state],
+        [given.release, *given.knows, given.policy],
+    )
+    policy = policy_given(given)
     what = "working out what is attainable"
     with options.working(given, what, "work", seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
             release = read_release(given.release, allow_outside=given.allow_outside)
             over, cells = options.cells_of(given.cells, names, release.domain)
+            knows = read_knowledge(given, release.domain)
         size = _size(release, over) if cells is None else len(cells)
         beside = given.certificate, given.style == "html"
         answering = options.answering(budget, *beside, cells=size)
-        with stopped_late(answering):
-            answer = attainable(release, over=over, cells=cells, budget=answering)
+        found = _worked_out(release, policy, over, cells, knows, answering)
         if given.style == "html":
-            from cellbounds.report.filing import build_report
-
-            text = build_report(answer, budget=budget.resumed(None)).to_html()
+            text = build_report(found, budget=budget.resumed(None)).to_html()
         else:
-            text = render(answer, given.style, everything=given.everything)
+            text = render(found, given.style, everything=given.everything)
         if given.certificate is not None:
             progress.say("certifying")
             with unwritten(given.certificate):
-                _write_certificate(answer, given, budget.resumed(None), private=False)
+                answer = found if isinstance(found, Attainable) else found.answer
+                part = budget.resumed(None)
+                if answer.digest != release.digest:
+                    # It says what follows from the release alone.
+                    again = part.share(0.5)
+                    with stopped_late(again):
+                        answer = attainable(release, over=over, cells=cells, budget=again)
+                _write_certificate(answer, given, part, private=False)
     write_text(text, given.output, given.style)
-    return options.SAFE
+    if isinstance(found, Attainable):
+        return options.SAFE
+    return options.STATUSES[found.verdict.outcome.value]
+
+
+def _worked_out(
+    release: Release,
+    policy: Policy,
+    over: list[str] | None,
+    cells: list[tuple[Label, ...]] | None,
+    knows: Sequence[Statement],
+    budget: Budget,
+) -> Audit | Attainable:
+    """What an outsider finds, and the verdict unless he asks about some cells alone."""
+    from cellbounds.disclosure.auditing import audit as audit_table
+    from cellbounds.disclosure.policies.knowledge import informed
+
+    with stopped_late(budget):
+        if cells is None:
+            return audit_table(None, release, policy, over=over, knows=knows, budget=budget)
+        known = informed(release, None, knows, policy.against, effort=budget)
+        return attainable(known.release, over=over, cells=cells, budget=budget)

@@ -53,24 +53,33 @@ def verify(given: Given) -> int:
 
 @options.command
 @option("--figures DIRECTORY", "Draw the figures as SVG here.")
+@option("--pages DIRECTORY", "Write a page for each result here, with its figures; takes a minute.")
+@option(
+    "--data DIRECTORY", "Tables that may not be shipped: cps8.csv and others, if you have them."
+)
 @options.format_options
 def reproduce(given: Given) -> int:
-    """Put every table of documents 000 to 004 beside our figures.
+    """Put every table and figure of the papers beside ours.
 
-    Where a paper is wrong, its error is pointed out. Status 1 if anything else differs.
+    Documents 000 to 004 and Wright and Smucker 2014. Where a paper is wrong, its error is pointed
+    out; what needs data that are not at hand is listed as such. Status 1 if anything else differs.
     """
-    from cellbounds.papers.reproduction import render_comparisons, reproduce_papers
+    from cellbounds.papers.reproduction import render_reproduction, reproduce_papers
 
     check_outputs([given.output], [])
     drawn: list[Path] = []
     with Progress("recomputing the papers' tables"):
-        compared = reproduce_papers()
-        text = render_comparisons(compared, given.style)
+        found = reproduce_papers(data=None if given.data is None else Path(given.data))
+        text = render_reproduction(found, given.style)
         if given.figures is not None:
             from cellbounds.papers.figures import draw_figures
 
-            drawn = draw_figures(Path(given.figures))
+            drawn = draw_figures(Path(given.figures), found.times)
+        if given.pages is not None:
+            from cellbounds.papers.pages import write_pages
+
+            drawn += write_pages(Path(given.pages), found)
     write_text(text, given.output, given.style)
-    if given.figures is not None:
+    if drawn:
         say("\n".join(f"drawn: {path}" for path in drawn))
-    return options.SAFE if all(one.as_expected for one in compared) else options.UNSAFE
+    return options.SAFE if found.as_expected else options.UNSAFE

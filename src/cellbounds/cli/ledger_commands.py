@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.cli import options
+from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, open_output, say, write_plain, write_text
 from cellbounds.errors import InvalidInput
@@ -76,6 +77,7 @@ release_options = options.combined(
     owned_options,
     options.publishing_options,
     options.knows_option,
+    options.intruder_option,
     work_options,
 )
 """Where the ledger is, and the release that is judged."""
@@ -146,6 +148,7 @@ def judging_release(
     given: Given,
 ) -> Iterator[tuple[Ledger, Release | list[str], dict[str, Any]]]:
     """The same, and the release that is judged."""
+    from cellbounds.disclosure.policies import Intruder
     from cellbounds.statements.release_files import read_release
 
     with judging(given) as (book, how):
@@ -160,8 +163,9 @@ def judging_release(
                 domain = book.state().domain
             else:
                 release, domain = options.combine(table, given.statements, given), table.domain
-            knows = options.read_knowledge(given, domain)
-        yield book, release, {**how, "version": about, "knows": knows}
+            knows = read_knowledge(given, domain)
+        intruder = Intruder.read(given.intruder)
+        yield book, release, {**how, "version": about, "knows": knows, "intruder": intruder}
 
 
 def changed(given: Given, change: Callable[..., LedgerAnswer], *inputs: str) -> int:
@@ -184,7 +188,7 @@ def margins_of(texts: Iterable[str]) -> list[list[str]]:
 @subcommand
 @place_argument
 @owned_options
-@options.choosing_options
+@options.policy_options
 @protect_option
 @option("--keep-table", "Keep the table in LEDGER itself.")
 @who_option
@@ -199,7 +203,7 @@ def init(given: Given) -> int:
     ledger_made = Ledger.create(
         given.place,
         options.read_owned(given.tables[0], given),
-        given.policy,
+        policy_given(given),
         independent=given.independent,
         protect=margins_of(given.protect),
         keep_table=given.keep_table,

@@ -20,7 +20,6 @@ from cellbounds.runtime.files import is_stream
 from cellbounds.runtime.memory import limited
 from cellbounds.runtime.progress import Progress
 from cellbounds.runtime.workers.tasks import MOST, cores
-from cellbounds.statements import Known
 from cellbounds.statements.mechanisms import read_noise
 from cellbounds.statements.notation import parse
 from cellbounds.statements.release import combined_release
@@ -49,11 +48,11 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 
 
 HEADINGS = {
-    "The table": "count records weight round_weight missing sheet variables structural encoding "
-    "delimiter merges tables marks hierarchies totals no_totals base base_rounding absent sums "
-    "header index thousands",
+    "The table": "count records weight round_weight missing sheet variables structural nestings "
+    "encoding delimiter merges tables marks hierarchies totals no_totals base base_rounding absent "
+    "sums header index thousands",
     "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
-    "How it is judged": "policy independent knows protect",
+    "How it is judged": "policy independent intruder knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
     "written figures overwrite",
@@ -239,6 +238,13 @@ table_options = combined(
     option("--sheet TEXT", "Sheet of TABLE, if it is an Excel file with several."),
     option("--variables A,B", "Use these columns only, summing over the others."),
     option("--structural", "Cells missing from TABLE, or without a count, are structural zeros."),
+    option(
+        "--nested CHILD:PARENT",
+        "Everybody knows that each level of CHILD is in one of PARENT, such as region:country; the "
+        "other combinations are structural zeros. May be repeated.",
+        "nestings",
+        multiple=True,
+    ),
     option("--encoding TEXT", "Encoding of TABLE.", default="utf-8"),
     option("--delimiter TEXT", "Delimiter of TABLE.", default=","),
     option(
@@ -271,7 +277,20 @@ def read_owned(path: str, given: Given) -> Table:
     )
     for text in given.merges:
         table = _merged(table, text)
+    for text in given.nestings:
+        table = table.nested(*_nested(text, table.domain.names))
     return table
+
+
+def _nested(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """The variables of a text such as ``region:country``."""
+    for child in names:
+        parent = text.removeprefix(f"{child}:")
+        if parent != text and parent in names:
+            return child, parent
+    raise InvalidInput(
+        f"--nested {text!r}; give CHILD:PARENT with two of the variables {', '.join(names)}"
+    )
 
 
 def _merged(table: Table, text: str) -> Table:
@@ -392,52 +411,22 @@ policy_option = option(
     default="small-counts",
 )
 
-policy_options = combined(policy_option, option("--independent", INDEPENDENT))
-
-choosing_options = combined(
-    policy_option,
-    option("--independent/--with-counts", f"{INDEPENDENT} Or: if he cannot.", default=True),
-)
-
-knows_option = option(
-    "--knows FILE",
-    "What an intruder knows besides: a release file (.toml) with [[known]] sections.",
+intruder_option = option(
+    "--intruder KEY=VALUE",
+    "What the intruder knows besides what is published, instead of what the policy says: "
+    "zeros=shown|always|never, marks=shown|never, total=LOW-HIGH|known|published, "
+    "respondents=0|1|2. May be repeated.",
     multiple=True,
 )
 
-
-def read_knowledge(given: Given, domain: Domain) -> tuple[Known, ...]:
-    """The statements of the files of :data:`knows_option`, about a table over these variables."""
-    from cellbounds.statements.release_files import read_release
-
-    known: list[Known] = []
-    for path in given.knows:
-        read = read_release(path, allow_outside=given.allow_outside)
-        if read.domain != domain:
-            raise InvalidInput(
-                f"{path} speaks of another table: {_difference(read.domain, domain)}; they "
-                "need the same variables and levels in the same order (labels in files are text)"
-            )
-        statements = [statement for statement in read.statements if isinstance(statement, Known)]
-        if len(statements) < len(read.statements) or not statements:
-            raise InvalidInput(
-                f"--knows {path}: give [[known]] sections only, at least one; what is published "
-                "belongs to RELEASE"
-            )
-        known += statements
-    return tuple(known)
+policy_options = combined(policy_option, option("--independent", INDEPENDENT), intruder_option)
 
 
-def _difference(read: Domain, owned: Domain) -> str:
-    """The first thing in which two domains differ."""
-    if read.names != owned.names:
-        return f"it is over {', '.join(read.names)}, the table over {', '.join(owned.names)}"
-    name = next(name for name in read.names if read.levels(name) != owned.levels(name))
-    there, here = read.levels(name), owned.levels(name)
-    if len(there) != len(here):
-        return f"it has {len(there)} levels of {name!r}, the table {len(here)}"
-    level, other = next(pair for pair in zip(there, here, strict=True) if pair[0] != pair[1])
-    return f"it has the level {level!r} of {name!r} where the table has {other!r}"
+knows_option = option(
+    "--knows FILE",
+    "What an intruder knows besides: a release file (.toml) of any statements, such as [[known]].",
+    multiple=True,
+)
 
 
 # Which cells are asked about.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cellbounds.cli import options
+from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, save_chart, say, write_result
 from cellbounds.errors import InvalidInput
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     "Try merged levels too: of every two neighbours, or those that FILE (.toml) lists.",
 )
 @options.no_total_option
-@options.choosing_options
+@options.policy_options
 @options.table_options
 @options.effort_options("designs not reached by then are left out", None)
 @option("--state FILE", "Keep what was found in this file, and go on from it. Confidential.")
@@ -105,7 +106,7 @@ def _designs(given: Given) -> dict[str, Any]:
         "strict": given.strict,
         "merges": _merges(given.merge_levels),
         "total": not given.no_total,
-        "policy": given.policy,
+        "policy": policy_given(given),
         "independent": given.independent,
     }
 
@@ -205,7 +206,7 @@ def margins(given: Given) -> int:
             margins=listed or given.way,
             given=out,
             statements=given.statements or None,
-            policy=given.policy,
+            policy=policy_given(given),
             total=not given.no_total,
             independent=given.independent,
             budget=budget,
@@ -221,7 +222,7 @@ def margins(given: Given) -> int:
 @click.argument("release", nargs=-1, required=True)
 @options.table_options
 @options.publishing_options
-@options.choosing_options
+@options.policy_options
 @options.knows_option
 @option("--over A,B", "Judge the cells of this margin.")
 @option("--most INTEGER", "Suggestions at most.", default=10)
@@ -253,11 +254,11 @@ def suggest(given: Given) -> int:
         suggestions = suggest_releases(
             table,
             release,
-            given.policy,
+            policy_given(given),
             over=over,
             most=given.most,
             changes=given.changes,
-            knows=options.read_knowledge(given, table.domain),
+            knows=read_knowledge(given, table.domain),
             independent=given.independent,
             budget=budget,
         )

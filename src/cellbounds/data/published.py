@@ -112,6 +112,12 @@ class PublishedTable:
             if not isinstance(entry, int) and entry != ZERO
         )
 
+    @property
+    def shows_zeros(self) -> bool:
+        """Whether some cell is printed as zero, so that a hidden count is at least 1."""
+        exact = self.base is None and self.noise is None
+        return any(entry == ZERO or (exact and entry == 0) for entry in self.entries.values())
+
     def text(self, cell: Cell) -> str:
         """A cell as it is printed; empty if the table does not have it."""
         if cell in self.printed:

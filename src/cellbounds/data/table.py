@@ -299,6 +299,16 @@ class Table:
         """
         return self.with_domain(self.domain.with_groupings({name: Grouping(of, levels)}))
 
+    def nested(self, child: str, parent: str) -> Table:
+        """The same table, where everybody knows that one variable determines another.
+
+        Each level of `child` holds people in one level of `parent`: all other combinations become
+        structural zeros.
+        """
+        from cellbounds.data.nesting import declared  # built on tables
+
+        return declared(self, child, parent)
+
     def with_domain(self, domain: Domain) -> Table:
         """The same counts over a domain of the same shape: other names, labels or groupings."""
         if domain.shape != self.domain.shape:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cellbounds.data.domain import Label
+from cellbounds.data.nesting import Nesting, nestings_in
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.judging import first_share, judged, strongly_judged
+from cellbounds.disclosure.policies.judging import FITTING, first_share, judged, strongly_judged
+from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
 from cellbounds.disclosure.policies.scenarios import Case, Margins, cases_of, margin_of
 from cellbounds.disclosure.policies.verdict import Outcome, Verdict
-from cellbounds.errors import InvalidInput, Unsettled
+from cellbounds.errors import InconsistentRelease, Unsettled
 from cellbounds.results import Attainable, Unbounded, ValueSet
 from cellbounds.results.answers import (
     RESERVED,
@@ -29,7 +31,7 @@ from cellbounds.results.answers import (
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.solve import attainable, nothing_known, resumable
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
 from cellbounds.utility.display import Listing, more_lines
 from cellbounds.version import __version__
 
@@ -102,7 +104,10 @@ class Audit(Listing):
         Each cell with what is attainable, what it holds, and its outcome. Those that were not
         worked out in time are not among them, which the verdict notes.
     table
-        The confidential table.
+        The confidential table; None if an outsider looked without it.
+    determines
+        Variables that determine another one in the table, such as a region its country, of which
+        nobody said that everybody knows it. For the owner alone.
     start_used
         Whether the table helped to find what is attainable. It changes nothing that is settled;
         what is not may lean towards the table and must stay with its owner.
@@ -112,8 +117,9 @@ class Audit(Listing):
     answer: Attainable
     verdict: Verdict
     cells: tuple[CellRisk, ...]
-    table: Table
+    table: Table | None
     start_used: bool
+    determines: tuple[Nesting, ...] = ()
 
     numbers: ClassVar[frozenset[str]] = frozenset({"count", "lower", "upper", "size"})
 
@@ -125,9 +131,10 @@ class Audit(Listing):
     def columns(self) -> dict[str, list[Any]]:
         """Every cell column by column: labels, count, what is attainable, and the outcome."""
         sets = [cell.values for cell in self.cells]
+        owned = {} if self.table is None else {"count": [cell.count for cell in self.cells]}
         return {
             **label_columns(self.answer.domain, KEYS, (cell.labels for cell in self.cells)),
-            "count": [cell.count for cell in self.cells],
+            **owned,
             "lower": [values.possible.smallest for values in sets],
             "upper": [cell_value(values.possible.largest) for values in sets],
             "size": [cell_value(values.size) if values.settled else None for values in sets],
@@ -147,7 +154,7 @@ class Audit(Listing):
         >>> found["verdict"], found["summary"]["unsafe"], found["cells"][0]["values"]
         ('unsafe', 6, [15])
         """
-        return audit_content(self.answer, self.cells, self.verdict)
+        return audit_content(self.answer, self.cells, self.verdict, self.determines)
 
     def _title(self) -> str:
         return self.verdict._title()
@@ -158,7 +165,7 @@ class Audit(Listing):
         rows = [
             [
                 *map(str, cell.labels),
-                str(cell.count),
+                *([] if self.table is None else [str(cell.count)]),
                 shown(cell.values.possible.smallest),
                 shown(cell.values.possible.largest),
                 shown(cell.values.size) if cell.values.settled else "?",
@@ -166,7 +173,8 @@ class Audit(Listing):
             ]
             for cell in cells[:most]
         ]
-        header = [*self.answer.over, "count", "lower", "upper", "size", "outcome"]
+        owned = [] if self.table is None else ["count"]
+        header = [*self.answer.over, *owned, "lower", "upper", "size", "outcome"]
         return header, rows, more_lines(len(cells) - most, "more cells")
 
     def report(
@@ -228,8 +236,8 @@ class Audit(Listing):
         return f"<audit: {self._title()}>"
 
 
-def audit_summary(cells: Sequence[CellRisk], *, owner: bool) -> dict[str, int]:
-    """How many cells are at risk; what only the owner knows if he asks."""
+def audit_summary(cells: Sequence[CellRisk], *, judged: bool) -> dict[str, int]:
+    """How many cells are at risk; what breaks a rule if somebody judged."""
     outcomes = [cell.outcome for cell in cells]
     counted = {
         "cells": len(cells),
@@ -237,22 +245,26 @@ def audit_summary(cells: Sequence[CellRisk], *, owner: bool) -> dict[str, int]:
         "narrow": sum(cell.narrow for cell in cells),
         "unsettled": sum(not cell.values.settled for cell in cells),
     }
-    judged = {
+    found = {
         "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
         "unsafe": outcomes.count(Outcome.UNSAFE),
         "undecided": outcomes.count(Outcome.UNDECIDED),
     }
-    return {**counted, **judged} if owner else counted
+    return {**counted, **found} if judged else counted
 
 
 def audit_content(
-    answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
+    answer: Attainable,
+    cells: Sequence[CellRisk],
+    verdict: Verdict | None,
+    determines: Sequence[Nesting] = (),
 ) -> dict[str, Any]:
     """An audit as plain values; without a verdict, what an intruder can work out."""
     entries: list[dict[str, Any]] = []
+    owner = verdict is not None and not verdict.outside
     for cell in cells:
         entry = labelled(answer.domain, cell.labels, KEYS)
-        if verdict is not None:
+        if owner:
             entry["count"] = cell.count
         entry |= value_entries(cell.values)
         entry |= {"disclosed": cell.disclosed, "narrow": cell.narrow}  # None: not settled
@@ -264,13 +276,13 @@ def audit_content(
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
-        "view": "intruder" if verdict is None else "owner",
+        "view": "owner" if owner else "intruder",
         "release": {"digest": release.digest, "statements": notations(release)},
         "over": list(answer.over),
         "method": answer.method,
         "evidence": answer.evidence.value,
         "seconds": round(answer.seconds, 6),
-        "summary": audit_summary(cells, owner=verdict is not None),
+        "summary": audit_summary(cells, judged=verdict is not None),
     }
     if verdict is not None:
         content |= {
@@ -280,6 +292,8 @@ def audit_content(
             "warning": verdict.warning,
             "margins": [list(names) for names in verdict.margins],
             "knows": [known.notation for known in verdict.knows],
+            "intruder": list(verdict.intruder),
+            **({"determines": [list(one[:2]) for one in determines]} if owner else {}),
             "notes": list(verdict.notes),
             "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
         }
@@ -288,13 +302,13 @@ def audit_content(
 
 @budgeted(resumes=True)
 def audit(
-    table: Table,
+    table: Table | None,
     release: Release,
     policy: Policy | str | Path = DEFAULT,
     *,
     over: Margins | None = None,
     independent: bool = False,
-    knows: Iterable[Known] = (),
+    knows: Iterable[Statement] = (),
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Audit:
@@ -306,7 +320,8 @@ def audit(
     Parameters
     ----------
     table
-        The confidential table.
+        The confidential table. None: what an outsider can work out who has the release alone, and
+        the verdict that he comes to (see :func:`cellbounds.judge`).
     release
         What would be published.
     policy, over, independent, knows, budget, seconds
@@ -327,24 +342,39 @@ def audit(
     >>> found.cells[2].labels, found.cells[2].values, found.cells[2].outcome
     (('Alpha', 'High'), ValueSet(3), UNSAFE)
     """
-    if not isinstance(table, Table):
-        raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
-    cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
+    cases = cases_of(
+        release,
+        table,
+        policy,
+        over=over,
+        knows=knows,
+        independent=independent,
+        effort=budget.share(FITTING),
+    )
     case = cases[0]
-    margin = margin_of(release, table, case.over)
-    start = None if independent else table
+    margin, start = case.margin, None
+    if table is not None:
+        margin, start = margin_of(release, table, case.over), None if independent else table
     budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
     first = first_share(case.policy, budget)
     late = first.spent
     answer = None
     begun = time.perf_counter()
-    with suppress(Unsettled):  # in time: that is for the verdict to say
+    try:
         answer = attainable(case.known, over=case.over, start=start, budget=first)
+    except Unsettled:
+        pass  # in time: that is for the verdict to say
+    except InconsistentRelease:
+        if case.doubting is None:
+            raise
+        # What the release seems to show contradicts it, which nobody had the time to find out.
+        cases = [one.doubted for one in cases]
+        case = cases[0]
     if budget.deadline is None and answer is not None:
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
     verdict, again = judged(cases, budget, None if late else answer)
-    if independent and case.policy.tells() and not verdict.safe:
+    if independent and table is not None and case.policy.tells() and not verdict.safe:
         verdict = strongly_judged(table, cases, budget)
     answer = answer or (again if again is not None and again.over == case.over else None)
     cells: list[CellRisk] = []
@@ -356,13 +386,14 @@ def audit(
     if len(cells) < answer.size:
         left = f"{answer.size - len(cells):,} of {answer.size:,} cells are not listed"
         verdict = replace(verdict, notes=(*verdict.notes, f"{left}: they were not worked out"))
-    return Audit(release, answer, verdict, tuple(cells), table, start is not None)
+    determines = () if table is None else tuple(nestings_in(with_known_structure(table)))
+    return Audit(release, answer, verdict, tuple(cells), table, start is not None, determines)
 
 
 def _cells(answer: Attainable, case: Case, margin: Table, verdict: Verdict) -> Iterator[CellRisk]:
     """Each cell with what is attainable, what it holds, and its outcome."""
     answer.gather()
-    arrays = (margin.counts, margin.structural, case.empty, verdict.outcomes)
+    arrays = (margin.counts, case.margin.structural, case.empty, verdict.outcomes)
     flat = zip(answer.items(), *(array.ravel().tolist() for array in arrays), strict=True)
-    for (labels, values), *known in flat:
-        yield CellRisk(labels, values, *known)
+    for (labels, values), count, *known in flat:
+        yield CellRisk(labels, values, None if case.outside else count, *known)

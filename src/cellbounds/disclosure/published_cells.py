@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cellbounds.data.published import Cell, PublishedTable
 from cellbounds.disclosure.auditing import CellRisk
-from cellbounds.errors import Unsettled
+from cellbounds.disclosure.policies.intruder import USUAL, Intruder
+from cellbounds.disclosure.policies.knowledge import Knowledge, informed
+from cellbounds.errors import InconsistentRelease, Unsettled
 from cellbounds.results import ValueSet
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.solvers.solve import attainable
-from cellbounds.statements import Release
+from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.statements import Statement
 from cellbounds.statements.published import Published
 
 
@@ -57,13 +59,16 @@ class PublishedRisk:
     seconds
         How long that took.
     notes
-        What was not asked.
+        What was not asked, or not assumed.
+    sentences
+        What the intruder knows besides the figures.
     """
 
     published: Published
     tables: tuple[TableRisk, ...]
     seconds: float
     notes: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
     @property
     def disclosed(self) -> int:
@@ -88,7 +93,8 @@ def _smallest(cell: CellRisk) -> int:
 def work_out(
     published: Published,
     *,
-    release: Release | None = None,
+    knows: Sequence[Statement] = (),
+    intruder: Intruder = USUAL,
     progress: Callable[[str], None] | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -99,8 +105,9 @@ def work_out(
     ----------
     published
         The tables.
-    release
-        What is known: the tables' own release, and more if the intruder knows more.
+    knows, intruder
+        What somebody knows besides what is published. Where a table prints a zero anywhere, zeros
+        are shown, so that its hidden counts are at least 1 (``intruder.zeros``).
 
     Examples
     --------
@@ -115,10 +122,10 @@ def work_out(
     [(('North', 'f'), ValueSet(2)), (('North', 'm'), ValueSet(4))]
     """
     begun = time.perf_counter()
-    known = published.release if release is None else release
+    known = _informed(published, knows, intruder, budget)
     asked = published.questions()
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
-    notes: list[str] = []
+    notes = list(known.notes)
     for place, (table, question) in enumerate(asked):
         if not question.over:
             notes.append(f"{table.where}: the grand total is hidden; it was not asked about")
@@ -128,7 +135,9 @@ def work_out(
         worked = dict.fromkeys(question.cells, _UNSETTLED)
         part = budget.share(1 / (len(asked) - place))
         with suppress(Unsettled):
-            answer = attainable(known, over=question.over, cells=question.cells, budget=part)
+            answer = attainable(
+                known.release, over=question.over, cells=question.cells, budget=part
+            )
             worked |= dict(answer.items())
         values = (worked[cell] for cell in question.cells)
         found[id(table)].update(zip(question.places, values, strict=True))
@@ -143,4 +152,24 @@ def work_out(
         )
         for table in published.tables
     )
-    return PublishedRisk(published, tables, time.perf_counter() - begun, tuple(notes))
+    seconds_taken = time.perf_counter() - begun
+    return PublishedRisk(published, tables, seconds_taken, tuple(notes), known.sentences)
+
+
+def _informed(
+    published: Published, knows: Sequence[Statement], intruder: Intruder, budget: Budget
+) -> Knowledge:
+    """The tables with all that the intruder knows besides.
+
+    That zeros are shown is a rule of a table, and not of its levels one by one.
+    """
+    release, hiding = published.release, [table for table in published.tables if table.hidden]
+    if intruder.zeros == "shown" and hiding and all(table.shows_zeros for table in hiding):
+        always = replace(intruder, zeros="always")
+        with suppress(InconsistentRelease):
+            known = informed(release, None, knows, always, effort=budget)
+            bounds(known.release, over=release.domain.names[:1], budget=budget.share(0.25))
+            others = [one for one in known.sentences if not one.startswith("a hidden count of [")]
+            zeros = "hidden counts are at least 1: zeros are printed"
+            return replace(known, sentences=(zeros, *others))
+    return informed(release, None, knows, intruder, effort=budget)

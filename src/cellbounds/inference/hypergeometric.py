@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -75,9 +76,15 @@ class _Marginal:
 
     def spread(self, domain: Domain) -> FloatArray:
         """Beside all cells of a domain."""
+        return self.counts.astype(np.float64).reshape(self._beside(domain))
+
+    def whole(self, domain: Domain) -> IntArray:
+        """The same in whole numbers of any size."""
+        return np.asarray(self.counts.astype(object).reshape(self._beside(domain)))
+
+    def _beside(self, domain: Domain) -> list[int]:
         levels = zip(domain.names, domain.shape, strict=True)
-        shape = [size if name in self.names else 1 for name, size in levels]
-        return self.counts.astype(np.float64).reshape(shape)
+        return [size if name in self.names else 1 for name, size in levels]
 
     def at(self, levels: dict[str, int]) -> int:
         """The count at one level of each variable."""
@@ -188,6 +195,16 @@ class Hypergeometric:
         for clique, separator in self._steps[1:]:
             low, chances = _matched_count(low, chances, clique.at(levels), separator.at(levels))
         return Distribution(low + np.arange(len(chances)), chances / chances.sum())
+
+    def means(self) -> list[Fraction]:
+        """The mean of each cell, which is what the model expects there: a ratio of margins."""
+        means = np.full(self._domain.shape, Fraction(1), dtype=object)
+        for place, (clique, separator) in enumerate(self._steps):
+            means = means * clique.whole(self._domain)
+            if place:
+                # Where a separator holds nobody its cliques hold nobody either.
+                means = means / np.maximum(separator.whole(self._domain), 1)
+        return [Fraction(mean) for mean in means.flat]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
         """Match records at random, clique by clique."""

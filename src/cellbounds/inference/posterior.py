@@ -135,7 +135,7 @@ def posterior(
     flat = drawn.counts.reshape(len(drawn), -1)
     groups = asked_groups(release, names, places)
     asked = np.stack([flat[:, members].sum(axis=1) for members in groups], axis=1)
-    checks = _checks(drawn, asked).shaped(places.shape)
+    checks = trusted(drawn, asked).shaped(places.shape)
     counted = partial(_counted, asked)
     return Posterior(*about, places, belief, None, checks, counted, best, notes)
 
@@ -153,7 +153,7 @@ def _independent(drawn: IntArray) -> MonteCarlo:
     return MonteCarlo(spread / np.sqrt(size), np.full(shape, float(size)))
 
 
-def _checks(drawn: Draws, sums: IntArray) -> MonteCarlo:
+def trusted(drawn: Draws, sums: IntArray) -> MonteCarlo:
     """How far averages of sums of the cells drawn can be trusted."""
     if drawn.independent:
         return _independent(sums)

@@ -9,8 +9,9 @@ from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Finding, Outcome, Policy, Verdict, judge, worst
-from cellbounds.disclosure.policies.rerunning import CANNOT_RERUN, NOTHING, Gathered, Leads
+from cellbounds.disclosure.policies.rerunning import NOTHING, Gathered, Leads
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.versions import (
@@ -59,6 +60,8 @@ class LedgerAnswer:
         The last verdict on what is out already.
     knowledge
         What an intruder was taken to know besides; None if nothing was said.
+    intruder
+        What the intruder was said to know for this question alone, such as ``"zeros=always"``.
     entry
         The entry that records it, if one does; ``entry.repeated`` if it was there before.
     """
@@ -72,6 +75,7 @@ class LedgerAnswer:
     smallest: bool | None = None
     before: Outcome = Outcome.SAFE
     knowledge: Release | None = None
+    intruder: tuple[str, ...] = ()
     entry: Entry | None = None
 
     @property
@@ -153,6 +157,7 @@ class LedgerAnswer:
             elif len(self.judged) > 1:
                 lines += ["", f"{target.said}: SAFE"]
             if verdict.outcome is Outcome.SAFE:
+                lines += [f"  the intruder knows: {known}" for known in verdict.intruder]
                 lines += [f"  {note}" for note in verdict.notes]
         if self.entry is not None:
             lines += ["", self.entry.said]
@@ -241,8 +246,10 @@ def _told_by_committing(
     hides = policies <= {state.policy.name} and leads(table) is not None
     if hides:
         return None
-    outcome = Outcome.UNDECIDED
-    return Finding(state.policy.rules[0].name, outcome, (), (), CANNOT_RERUN, "coarser figures")
+    cut, rule = judges.budget.spent, state.policy.rules[0].name
+    why = f"{CANNOT_RERUN}{' (the budget was spent)' if cut else ''}"
+    change = "more time" if cut else "coarser figures"
+    return Finding(rule, Outcome.UNDECIDED, (), (), why, change)
 
 
 def _and_then(before: Leads, gathered: Gathered) -> Leads:
@@ -296,7 +303,7 @@ class CumulativeJudge:
         return self._table.counts.ravel()
 
     def cases(self, release: Release, targets: Sequence[ProtectedCells]) -> list[Case]:
-        """What is judged of a release, for all targets."""
+        """What is judged of a release, for all targets, without the true counts."""
         release = self._spoken(release)
         return [
             case
@@ -307,6 +314,7 @@ class CumulativeJudge:
                 target.policy,
                 over=target.margins(release),
                 knows=self._knows,
+                independent=True,
             )
         ]
 
@@ -327,8 +335,8 @@ class CumulativeJudge:
     ) -> Iterator[tuple[ProtectedCells, Verdict]]:
         """A verdict for each target, each with its share of the time that is left."""
         release = self._spoken(release)
-        # Where all tables that fit are alike, or the decision is rerun, the counts may be used.
-        independent = self._state.independent and self._table is None
+        # Where the decision is rerun, the counts may be used.
+        independent = self._state.independent and not self.rerun
         for place, target in enumerate(targets):
             budget = self._budget.share(self._part / (len(targets) - place), least=LEAST)
             verdict = judge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -33,7 +33,7 @@ from cellbounds.ledger.serialization import plain_layout
 from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running, stopped_late
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
 
 Steps = Callable[[int, int], None]
 
@@ -71,7 +71,7 @@ class Ledger:
         table: Table,
         policy: Policy | str | Path = DEFAULT,
         *,
-        independent: bool = True,
+        independent: bool = False,
         protect: Sequence[Sequence[str]] = (),
         keep_table: bool = False,
         who: str | None = None,
@@ -157,7 +157,8 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
-        knows: Iterable[Known] = (),
+        knows: Iterable[Statement] = (),
+        intruder: Mapping[str, Any] | None = None,
         record: bool = False,
         who: str | None = None,
         why: str = "",
@@ -179,17 +180,21 @@ class Ledger:
         knows
             What an intruder knows besides about that version, such as
             ``Known(["sex"], lower={"f": 3})``; he knows what was recorded with releases anyway.
+        intruder
+            What he knows of hidden counts, of N and of himself, by the keys of
+            :class:`policies.Intruder`, instead of what the policy of the ledger says.
         record, who, why
             Record the question and its verdict.
         budget, seconds
             As for :func:`cellbounds.judge`.
         """
-        request = ReleaseRequest(what, table, version, total, knows)
+        request = ReleaseRequest(what, table, version, total, knows, intruder or {})
         if record:
             return self._record("asked", request, (who, why), budget, seconds)[1]
         with running(budget, seconds, stops=False) as clocked, stopped_late(clocked):
             state = self.state()
-            return transactions.judged(state, request.question(self.book, state), clocked)
+            question = request.question(self.book, state)
+            return transactions.judged(state, request, question, clocked)
 
     def _record(
         self,
@@ -202,7 +207,8 @@ class Ledger:
         """Judge a release, and record the question or the refusal."""
 
         def drafted(state: LedgerState) -> Draft:
-            answer = transactions.judged(state, request.question(self.book, state), clocked)
+            question = request.question(self.book, state)
+            answer = transactions.judged(state, request, question, clocked)
             return Draft(kind, transactions.without_figures(answer), answer=answer)
 
         with running(budget, seconds, stops=False) as clocked:
@@ -219,7 +225,8 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
-        knows: Iterable[Known] = (),
+        knows: Iterable[Statement] = (),
+        intruder: Mapping[str, Any] | None = None,
         already_out: bool = False,
         record: bool = False,
         budget: Budget = UNLIMITED,
@@ -239,6 +246,8 @@ class Ledger:
         knows
             What an intruder knows besides, as for :meth:`ask`; recorded, and known to him whatever
             is asked from then on.
+        intruder
+            As for :meth:`ask`; recorded.
         already_out
             Record it whatever the verdict is, because it was published before.
         record
@@ -251,14 +260,14 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        request = ReleaseRequest(what, table, version, total, knows)
+        request = ReleaseRequest(what, table, version, total, knows, intruder or {})
 
         def drafted(state: LedgerState) -> Draft:
             question = request.question(self.book, state)
             earlier = transactions.released_before(state, question)
             if earlier is not None:
                 return Draft(earlier=earlier)
-            answer = transactions.judged(state, question, clocked, blame=not already_out)
+            answer = transactions.judged(state, request, question, clocked, blame=not already_out)
             if answer.safe or already_out:
                 content = transactions.with_figures(answer, already_out)
                 return Draft("released", content, answer=answer)
@@ -282,12 +291,13 @@ class Ledger:
         table: Tables = None,
         version: int | None = None,
         total: bool = True,
-        knows: Iterable[Known] = (),
+        knows: Iterable[Statement] = (),
+        intruder: Mapping[str, Any] | None = None,
         budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        request = ReleaseRequest(what, table, version, total, knows)
+        request = ReleaseRequest(what, table, version, total, knows, intruder or {})
         signed = who, _checked_reason(why)
         return self._record("refused", request, signed, budget, seconds)[0]
 

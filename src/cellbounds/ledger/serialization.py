@@ -100,6 +100,7 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
         values["modelled_on"],
         values["respondent"],
         values.get("respondent_at_most"),
+        values.get("intruder", {}),
     )
 
 

@@ -5,8 +5,8 @@ Each is judged in a state of the ledger, and recorded with its verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy
-from cellbounds.disclosure.policies.scenarios import checked_knowledge
+from cellbounds.disclosure.policies.knowledge import checked_knowledge
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import Draft, Journal, LedgerState, changed
@@ -34,7 +34,7 @@ from cellbounds.ledger.versions import (
     supplied,
 )
 from cellbounds.runtime.budget import Budget
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
 from cellbounds.statements.release import combined_release
 from cellbounds.statements.release_files import read_release
 
@@ -50,11 +50,18 @@ class ReleaseRequest:
     tables: Tables
     version: int | None
     total: bool
-    knows: Iterable[Known] = ()
+    knows: Iterable[Statement] = ()
+    intruder: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Checked before anything is judged, and listed: it may be asked for more than once.
         object.__setattr__(self, "knows", checked_knowledge(self.knows))
+
+    def faced(self, state: LedgerState) -> LedgerState:
+        """The same state, judged against the intruder that is asked about."""
+        if not self.intruder:
+            return state
+        return replace(state, policy=state.policy.facing(**self.intruder))
 
     def question(self, book: Journal, state: LedgerState) -> Question:
         """What is asked in a state of the ledger."""
@@ -80,12 +87,20 @@ class Question(NamedTuple):
 
 
 def judged(
-    state: LedgerState, question: Question, budget: Budget, *, blame: bool = True
+    state: LedgerState,
+    request: ReleaseRequest,
+    question: Question,
+    budget: Budget,
+    *,
+    blame: bool = True,
 ) -> LedgerAnswer:
     """Judge a release in a state of the ledger, and say which past releases do the harm."""
     about, release, knowledge, tables = question
+    state = request.faced(state)
     whole = None if tables is None else stacked(state, tables)
     answer = answered(state, release, about, whole, budget, knowledge=knowledge)
+    intruder = tuple(f"{key}={value}" for key, value in request.intruder.items())
+    answer = replace(answer, intruder=intruder)
     return blamed(state, answer, whole, budget) if blame else answer
 
 
@@ -139,8 +154,9 @@ def without_figures(answer: LedgerAnswer) -> dict[str, Any]:
         "version": answer.version,
         "judged": answer.summary(),
     }
-    if answer.knowledge is not None:
-        content["knows"] = [statement.notation for statement in answer.knowledge.statements]
+    known = () if answer.knowledge is None else answer.knowledge.statements
+    if known or answer.intruder:
+        content["knows"] = [*(statement.notation for statement in known), *answer.intruder]
     return content
 
 

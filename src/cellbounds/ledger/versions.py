@@ -307,7 +307,7 @@ def joined(state: LedgerState, pieces: Iterable[PublishedRelease]) -> Release:
 
 def informing(
     state: LedgerState, pieces: Iterable[PublishedRelease]
-) -> tuple[Domain, tuple[Known, ...]]:
+) -> tuple[Domain, tuple[Statement, ...]]:
     """What an intruder knows besides, with all that was recorded, and the variables it is about.
 
     That is the knowledge of the pieces, and how many records were removed and added between two
@@ -315,11 +315,9 @@ def informing(
     """
     values = [(piece.knowledge, piece.version) for piece in pieces if piece.knowledge is not None]
     domain = _spoken(state, [known for known, _ in values])
-    recorded: dict[str, Known] = {}
+    recorded: dict[str, Statement] = {}
     for known, version in values:
-        for text, statement in _lifted_statements(state, known, version, domain):
-            assert isinstance(statement, Known)  # checked before it was recorded
-            recorded[text] = statement
+        recorded |= _lifted_statements(state, known, version, domain)
     counted = [
         Known([_part_name(state, *between)], lower=[low], upper=[high])
         for revision in state.revisions

@@ -7,7 +7,14 @@ from fractions import Fraction
 import numpy as np
 
 from cellbounds import datasets
-from cellbounds.papers.printed_figures import Figures, interval_texts
+from cellbounds.papers.data_files import DataFiles
+from cellbounds.papers.printed_figures import (
+    Figures,
+    decimal_text,
+    interval_texts,
+    joined,
+    with_totals,
+)
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
@@ -18,9 +25,15 @@ DISPLAYED = """0.107 0.714 0.179  0.333 0.424 0.243  0.103 0.483 0.414  0.25 0.5
 """Rates of koch4 as the document displays them."""
 
 
-def figures() -> Figures:
+def figures(_: DataFiles) -> Figures:
     """Our figures for the 2 x 2 and the 4-way example."""
     koch = datasets.read("koch4")
+    yield "2-way table", [joined(with_totals(datasets.read("mp3").counts).flat)]
+    rounded = publish(koch, "[recovery|center,status,treatment]@3", rounding="consistent")
+    statement = rounded.statements[0]
+    assert isinstance(statement, Conditional)
+    shares = joined(decimal_text(Fraction(str(rate))) for rate in statement.rates.flat)
+    yield "4-way table", [joined(koch.counts.flat), shares]
     small = publish(datasets.read("mp3"), "[mp3|gender]")
     full = publish(koch, "[recovery|center,status,treatment]")
     for kind in ("sharp", "linear"):

@@ -16,11 +16,15 @@ import itertools
 
 from cellbounds import datasets
 from cellbounds.data.table import Table
-from cellbounds.papers.printed_figures import Figures, interval_texts, joined
+from cellbounds.papers.data_files import DataFiles
+from cellbounds.papers.printed_figures import Figures, interval_texts, joined, with_totals
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import publish
 
 TITLE = "Petrović 2023: bounds from margins"
+
+UNKNOWN = ((13, 13), (10, 10, 6))
+"""The margins of a table of salaries by gender whose counts are not shown."""
 
 PAIRS = ("[race,gender]", "[race,income]", "[gender,income]")
 LAYERS = ("[race,gender]", "[gender,income]")
@@ -28,9 +32,13 @@ CAPTIONED = ("[race,gender]", "[race,income]")
 """What the bounds of Table 6 belong to, and what its caption says."""
 
 
-def figures() -> Figures:
-    """Our figures for Tables 1 and 3 to 6 and the formulas for 2x2x2 tables."""
+def figures(_: DataFiles) -> Figures:
+    """Our figures for Tables 1 to 6 and the formulas for 2x2x2 tables."""
     census, small = datasets.read("census3"), collapsed()
+    for place, table in (("Table 1", census), ("Table 2", small)):
+        by_gender = table.margin(["gender", "race", "income"]).counts
+        yield place, [joined(with_totals(layer).flat) for layer in by_gender]
+    yield "2x3 table of unknown counts", [joined(map(sum, UNKNOWN))]
     sizes = [len(census.domain.levels(name)) for name in ("race", "gender", "income")]
     yield "Table 1", [" x ".join(map(str, sizes)), str((census.counts == 1).sum())]
     margins = (census.margin(two) for two in itertools.combinations(census.domain.names, 2))

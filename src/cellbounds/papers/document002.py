@@ -26,6 +26,7 @@ from cellbounds.inference.counting import count_tables, tables
 from cellbounds.inference.posterior import posterior
 from cellbounds.model.constraints import violations
 from cellbounds.model.priors import GammaPoisson
+from cellbounds.papers.data_files import DataFiles
 from cellbounds.papers.printed_figures import Figures, joined
 from cellbounds.results.posterior import Posterior
 from cellbounds.statements import Linear, Release, publish
@@ -56,7 +57,7 @@ WIDTHS = [(10, 26, 15, 18), (11, 29, 17, 23), (9, 27, 14, 18)]
 """Of the printed intervals of the 2x2x2 table: ordinary, equal and weighted averaging."""
 
 
-def figures() -> Figures:
+def figures(_: DataFiles) -> Figures:
     """Our figures for all its tables."""
     trial = datasets.read("analgesic")
     small = trial.margin(OWN)

@@ -6,7 +6,8 @@ import numpy as np
 
 from cellbounds import datasets
 from cellbounds.data.table import Table
-from cellbounds.papers.printed_figures import Figures, interval_texts
+from cellbounds.papers.data_files import DataFiles
+from cellbounds.papers.printed_figures import Figures, interval_texts, joined
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import Conditional, Release, Total, publish
 
@@ -20,9 +21,14 @@ TABLE_5_RATES = {
 }
 
 
-def figures() -> Figures:
-    """Our figures for Tables 2 to 5."""
+def figures(_: DataFiles) -> Figures:
+    """Our figures for Tables 1 to 5."""
     mp3, children = datasets.read("mp3"), datasets.read("delinquent")
+    yield "Table 1", [joined(mp3.counts.flat)]
+    given_gender = mp3.conditional(["mp3"], given=["gender"])
+    given_answer = mp3.conditional(["gender"], given=["mp3"]).T
+    yield "matrices of rates", [joined(given_gender.flat), joined(given_answer.flat)]
+    yield "Table 4", [joined(children.counts.flat)]
     rows, columns = publish(mp3, "[mp3|gender]"), publish(mp3, "[gender|mp3]")
     yield "Table 2, sharp", interval_texts(bounds(rows))
     yield "Table 2, linear", interval_texts(bounds(rows, kind="linear"))

@@ -1,4 +1,4 @@
-"""Wright and Smucker: cell counts from rounded conditional frequencies.
+"""Sage and Wright 2016: cell counts from rounded conditional frequencies.
 
 The document's tables were lost; what its text says about them is compared. Its examples hold
 with eps = one unit of the last decimal, weak.
@@ -6,16 +6,21 @@ with eps = one unit of the last decimal, weak.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from cellbounds import datasets
 from cellbounds.data.domain import Domain
+from cellbounds.papers.data_files import DataFiles
 from cellbounds.papers.printed_figures import Figures
+from cellbounds.papers.times import printed_times
 from cellbounds.results import ValueSet
 from cellbounds.solvers.solve import attainable, bounds
 from cellbounds.statements import Conditional, Known, Release, Total, publish
 
-TITLE = "Wright, Smucker: counts from rounded conditionals"
+TITLE = "Sage, Wright 2016: counts from rounded conditionals"
 
 DOMAIN = Domain({"row": ["1", "2", "3", "4"], "column": ["1", "2"]})
 
@@ -27,8 +32,8 @@ TWO_DIGITS = {
 }
 
 
-def figures() -> Figures:
-    """Our figures for the two examples of section 3."""
+def figures(_: DataFiles) -> Figures:
+    """Our figures for the two examples of section 3, and the curve of Figure 2."""
     yield "Table 1(c), feasible row sums", _row_sums(EXACT, "0")
     yield "Table 3(b), feasible row sums", _row_sums(THREE_DIGITS, "0.001")
     for name, rates in TWO_DIGITS.items():
@@ -37,6 +42,7 @@ def figures() -> Figures:
     wide, narrow = (_row_sums(TWO_DIGITS["3(c)"], eps) for eps in ("0.01", "0.005"))
     yield "Table 3(c)", ["results unchanged" if narrow == wide else "fewer row sums"]
     yield from _delinquent()
+    yield "Fig. 2", [_fit(math.log, 0), _fit(math.log10, 1841)]
 
 
 def _row_sums(rates: str, eps: str, *, total_known: bool = True) -> list[str]:
@@ -51,6 +57,9 @@ def _row_sums(rates: str, eps: str, *, total_known: bool = True) -> list[str]:
 
 def _delinquent() -> Figures:
     children, rounded = datasets.read("delinquent"), delinquent_rounded(2)
+    corner = delinquent_rounded(3).statements[0]
+    assert isinstance(corner, Conditional)
+    yield "Table 7(a)", [corner.figure_at(4 * 2 + 3)]
     yield "Table 7(a), three digits", [_revealed(delinquent_rounded(3), "all", "some")]
     small: list[ValueSet] = []
     large: list[ValueSet] = []
@@ -66,6 +75,22 @@ def _delinquent() -> Figures:
     yield "Table 8", ["all" if below.all() else "some"]
     exact = publish(children, "[education|county]")
     yield "Table 6, exact rates", [_revealed(exact, "one", "several")]
+
+
+def curve(rows: int, total: int, log: Callable[[float], float] = math.log) -> float:
+    """The seconds that Figure 2's curve gives: ((I ln I)(N ln N))^0.6 times 5.25e-5."""
+    return float((rows * log(rows) * total * log(total)) ** 0.6 * 5.25e-5)
+
+
+def _fit(log: Callable[[float], float], least: int) -> str:
+    """How the curve lies to the times that Table 9 prints, of tables of so many people."""
+    ratios = sorted(
+        curve(line.rows, int(line.people), log) / line.printed
+        for line in printed_times()
+        if line.place == "Table 9" and int(line.people) >= least
+    )
+    low, high = f"{ratios[0]:.1f}", f"{ratios[-1]:.1f}"
+    return "fits" if low in ("0.9", "1.0") and high in ("1.0", "1.1") else f"{low} to {high} times"
 
 
 def _revealed(release: Release, yes: str, no: str) -> str:

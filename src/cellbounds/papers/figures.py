@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import math
-import timeit
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cellbounds import datasets
-from cellbounds.data.domain import Domain
-from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.inference.posterior import posterior
 from cellbounds.papers.document002 import OWN, PRIOR_2X2, reached
-from cellbounds.papers.document004 import lower_by_row_sum
+from cellbounds.papers.document004 import curve, lower_by_row_sum
+from cellbounds.papers.times import Timing
 from cellbounds.results.charts import posterior_chart, save_chart
-from cellbounds.solvers.solve import bounds
-from cellbounds.statements import Release, publish
-
-SIZES = {"4-way (koch4)": None, "3-way size": (9, 3, 1055), "6-way size": (32, 2, 1841),
-         "8-way size": (12, 2, 48842), "16-way size": (8, 2, 21574)}  # fmt: skip
-"""Rows, columns and N of document 004's Table 9; only koch4 is shipped, the rest are made up."""
+from cellbounds.statements import publish
 
 
-def draw_figures(folder: Path) -> list[Path]:
-    """Draw all figures into a folder."""
+def draw_figures(folder: Path, times: Sequence[Timing]) -> list[Path]:
+    """Draw all figures into a folder; `times` are those of `reproduce_papers`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InvalidInput(f"{folder} cannot be made: {problem.strerror}") from None
-    figures = {
+    figures: dict[str, Callable[[], Any]] = {
         "document-002-figure": figure_posterior,
         "document-004-figure-1": figure_1,
-        "document-004-figure-2": figure_2,
+        "document-004-figure-2": partial(figure_2, times),
     }
     drawn = {folder / f"{name}.svg": draw for name, draw in figures.items()}
     for path, draw in drawn.items():
@@ -70,42 +62,36 @@ def figure_1() -> Any:
     )
 
 
-def figure_2() -> Any:
-    """Running time against (I ln I)(N ln N): the document's fitted curve, and ours."""
+def figure_2(times: Sequence[Timing]) -> Any:
+    """Running time against (I ln I)(N ln N): printed times, the document's curve, and ours."""
     import altair as alt
 
-    ours = []
-    for name, size in SIZES.items():
-        release, rows, total = _instance(name, size)
-        seconds = min(timeit.repeat(partial(bounds, release), repeat=5, number=1))
-        work = rows * math.log(rows) * total * math.log(total)
-        ours.append({"work": work, "seconds": seconds, "table": name})
-    reach = [10**exponent for exponent in np.linspace(3.5, 8.5, 60)]
-    curve = [{"work": work, "seconds": work**0.6 * 5.25e-5} for work in reach]
+    real = [line for line in times if (line.document, line.place) == ("004", "Table 9")]
+    points = [
+        {"work": line.work, "seconds": seconds, "table": line.data, "whose": whose}
+        for line in real
+        for whose, seconds in (("printed", line.printed), ("ours, this machine", line.ours))
+        if seconds is not None
+    ]
+    sizes = {line.work: (line.rows, int(line.people)) for line in real}
+    curves = [
+        {"work": work, "seconds": curve(*size, log), "line": name}
+        for name, log in (("as printed", math.log), ("base 10", math.log10))
+        for work, size in sorted(sizes.items())
+    ]
     axes = (
         alt.X("work:Q", scale=alt.Scale(type="log"), title="(I ln I)(N ln N)"),
         alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
     )
-    line = alt.Chart(alt.Data(values=curve)).mark_line(color="grey").encode(*axes)
-    points = (
-        alt.Chart(alt.Data(values=ours))
-        .mark_point(filled=True, size=70)
-        .encode(*axes, alt.Color("table:N", title="ours (this machine)"))
+    line = (
+        alt.Chart(alt.Data(values=curves))
+        .mark_line(color="grey")
+        .encode(*axes, alt.StrokeDash("line:N", title="the curve, logarithms"))
     )
-    title = "Running time: document 004's fit (grey, MATLAB) and ours"
-    return (line + points).properties(width=520, height=320, title=title)
-
-
-def _instance(name: str, size: tuple[int, int, int] | None) -> tuple[Release, int, int]:
-    if size is None:
-        table = datasets.read("koch4")
-        statement = "[recovery|center,status,treatment]@3"
-        return publish(table, statement, rounding="consistent"), 8, table.total
-    rows, columns, total = size
-    rng = np.random.default_rng(sum(map(ord, name)))
-    counts = np.ones((rows, columns), dtype=np.int64)
-    weights = rng.lognormal(0.0, 1.0, counts.size)
-    counts += rng.multinomial(total - counts.size, weights / weights.sum()).reshape(counts.shape)
-    domain = Domain({"row": list(range(rows)), "column": list(range(columns))})
-    release = publish(Table(domain, counts), "[column|row]@3", rounding="consistent")
-    return release, rows, total
+    dots = (
+        alt.Chart(alt.Data(values=points))
+        .mark_point(filled=True, size=60)
+        .encode(*axes, alt.Color("table:N", title="table"), alt.Shape("whose:N", title="time"))
+    )
+    title = "Running times of Table 9, and document 004's curve"
+    return (line + dots).properties(width=520, height=320, title=title)

@@ -16,10 +16,17 @@ from decimal import Decimal
 from fractions import Fraction
 from importlib import resources
 
-from cellbounds.results import Bounds
+import numpy as np
 
-Figures = Iterable[tuple[str, Iterable[str]]]
-"""Our figures: places of a paper, each with texts in the order of what is printed there."""
+from cellbounds.papers.data_files import NotAtHand
+from cellbounds.results import Bounds
+from cellbounds.runtime.arrays import IntArray
+
+Figures = Iterable[tuple[str, Iterable[str] | NotAtHand]]
+"""Our figures: places of a paper, each with texts in the order of what is printed there.
+
+Or with the file that all figures of the place would need.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +40,16 @@ class Comparison:
     ours: str
     error: str = ""
     tolerance: float = 0.0
+    missing: str = ""
 
     @property
-    def agrees(self) -> bool:
-        """Whether both say the same, or numbers no further apart than a simulation may be."""
+    def agrees(self) -> bool | None:
+        """Whether both say the same, or numbers no further apart than a simulation may be.
+
+        None if the data that ours would be made from are not at hand.
+        """
+        if self.missing:
+            return None
         if not self.tolerance:
             return self.printed == self.ours
         pairs = zip(_numbers(self.printed), _numbers(self.ours), strict=True)
@@ -44,8 +57,8 @@ class Comparison:
 
     @property
     def as_expected(self) -> bool:
-        """Whether they agree, or differ where the document is known to be wrong."""
-        return self.agrees != bool(self.error)
+        """Whether they agree, or differ where the document is known to be wrong; or unknown."""
+        return self.agrees is None or self.agrees != bool(self.error)
 
 
 def _numbers(text: str) -> list[float]:
@@ -65,10 +78,17 @@ def printed_figures(document: str) -> list[Comparison]:
 def beside(document: str, ours: Figures) -> list[Comparison]:
     """What a document prints with our figures beside it."""
     left: defaultdict[str, list[str]] = defaultdict(list)
+    missing: dict[str, str] = {}
     for place, texts in ours:
-        left[place] += texts
+        if isinstance(texts, NotAtHand):
+            missing[place] = texts.file
+        else:
+            left[place] += texts
     compared = [
-        replace(figure, ours=left[figure.place].pop(0)) for figure in printed_figures(document)
+        replace(figure, missing=missing[figure.place])
+        if figure.place in missing
+        else replace(figure, ours=left[figure.place].pop(0))
+        for figure in printed_figures(document)
     ]
     assert not any(left.values()), f"more figures than document {document} prints"
     return compared
@@ -92,3 +112,9 @@ def interval_texts(
 def joined(parts: Iterable[object]) -> str:
     """Several figures as one text."""
     return " ".join(map(str, parts))
+
+
+def with_totals(counts: IntArray) -> IntArray:
+    """A two-way table with its row totals, and its column totals below."""
+    wide = np.column_stack([counts, counts.sum(axis=1)])
+    return np.vstack([wide, wide.sum(axis=0)])

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cellbounds.data.domain import Label
+from cellbounds.data.nesting import Nesting
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk, audit_content, audit_summary
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
-from cellbounds.disclosure.policies.verdict import CHANGES
+from cellbounds.disclosure.policies.verdict import CHANGES, OUTSIDE
 from cellbounds.report.formats import json_text
 from cellbounds.results import Attainable
 from cellbounds.results.answers import RESERVED, cell_value, shown
@@ -36,14 +37,15 @@ def render(source: Audit | Attainable, style: str, *, everything: bool = False) 
     """The whole report as text in one of the formats."""
     if isinstance(source, Audit):
         answer, cells, verdict = source.answer, source.cells, source.verdict
+        determines = source.determines
     else:
         cells = tuple(CellRisk(labels, values) for labels, values in source.items())
-        answer, verdict = source, None
+        answer, verdict, determines = source, None, ()
     if style == "json":
-        return json_text(audit_content(answer, cells, verdict))
+        return json_text(audit_content(answer, cells, verdict, determines))
     if style == "csv":
         return _csv(answer, cells, verdict)
-    return _table(answer, cells, verdict, everything)
+    return _table(answer, cells, verdict, determines, everything)
 
 
 def _figures(cell: CellRisk, written: Callable[[Any], Any], most: int) -> list[Any]:
@@ -73,16 +75,21 @@ def _csv(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None)
         return csv_text([*keys, *header], labelled)
     judged = [verdict.policy.name, verdict.outcome.value]
     reasons, others = _reasons(verdict)
+    outside = verdict.outside
+
+    def owned(value: Any) -> list[Any]:
+        return [] if outside else [value]
+
     lines = [
-        [*cell.labels, cell.count, *line, *reasons.get(cell.labels, ("", "")), *judged]
+        [*cell.labels, *owned(cell.count), *line, *reasons.get(cell.labels, ("", "")), *judged]
         for cell, line in zip(cells, lines, strict=True)
     ]
     for finding in others:
         place = dict(zip(finding.variables, finding.labels, strict=True))
         labels = [place.get(name, "") for name in names]
         reason = _rule(verdict, finding), _evidence(verdict, finding)
-        lines.append([*labels, *[""] * 5, MARKS[finding.outcome], *reason, *judged])
-    header = [*keys, "count", *header, "rule", "evidence", "policy", "verdict"]
+        lines.append([*labels, *owned(""), *[""] * 4, MARKS[finding.outcome], *reason, *judged])
+    header = [*keys, *owned("count"), *header, "rule", "evidence", "policy", "verdict"]
     return csv_text(header, lines)
 
 
@@ -113,18 +120,26 @@ def _evidence(verdict: Verdict, finding: Finding) -> str:
     place = finding.place(verdict.over)
     if finding.respondent is None:
         return f"{place}: {finding.evidence}"
-    somebody = ", ".join(map(str, finding.respondent))
-    return f"somebody in {somebody} learns of {place}: {finding.evidence}"
+    who = "somebody in" if finding.partner is None else "people together in"
+    learns = "learns" if finding.partner is None else "learn"
+    return f"{who} {finding.whose} {learns} of {place}: {finding.evidence}"
 
 
 def _table(
-    answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None, everything: bool
+    answer: Attainable,
+    cells: Sequence[CellRisk],
+    verdict: Verdict | None,
+    determines: Sequence[Nesting],
+    everything: bool,
 ) -> str:
     """What came out and what was asked; the cells at risk, the most exposed first; the others."""
     reasons, others = ({}, []) if verdict is None else _reasons(verdict)
     worst, rest = list[CellRisk](), list[CellRisk]()
+    # An outsider wants to see what is known, also where it breaks no rule.
+    by_rule = verdict is not None and bool(reasons or not verdict.outside)
     for cell in cells:
-        at_risk = cell.labels in reasons if verdict else cell.disclosed or cell.narrow
+        known = not (cell.structural or cell.empty_row) and (cell.disclosed or cell.narrow)
+        at_risk = cell.labels in reasons if by_rule else known
         (worst if at_risk else rest).append(cell)
     worst.sort(key=_exposure)
     most = len(cells) if everything else SHOWN
@@ -132,21 +147,21 @@ def _table(
     if len(rest) > room:  # else the order of the table is the best
         rest.sort(key=_exposure)
     title = "Known exactly or nearly, the most exposed first"
-    if verdict is not None:
+    if verdict is not None and by_rule:
         which = ["break a rule"] if verdict.broken else []
         which += ["could not be decided"] if verdict.open else []
         title = f"Cells that {' or '.join(which)}, the most exposed first"
     foot = [
         f"worked out by: {answer.method}, {answer.evidence.value}, {answer.seconds:.3f} s, "
         f"release {answer.digest[:12]}",
-        "" if verdict is None else verdict.warning,
+        "" if verdict is None else OUTSIDE if verdict.outside else verdict.warning,
     ]
     blocks = [
-        "\n".join(_head(answer, cells, verdict)),
+        "\n".join(_head(answer, cells, verdict, determines)),
         _listed(title, answer, worst[:most], verdict, reasons),
         _left_out(worst[most:], "of these cells"),
         _other_findings(verdict, others, len(others) if everything else SHOWN),
-        _changes(verdict.changes, everything) if verdict and verdict.changes else "",
+        _changes(verdict, everything) if verdict and verdict.changes else "",
         _listed("The other cells" if worst else "", answer, rest[:room], verdict, {}),
         _left_out(rest[room:], "cells"),
         "\n".join(filter(None, foot)),
@@ -160,9 +175,14 @@ def _exposure(cell: CellRisk) -> tuple[int, Any, int]:
     return rank + (cell.structural or cell.empty_row), cell.values.possible.size, cell.count or 0
 
 
-def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None) -> list[str]:
+def _head(
+    answer: Attainable,
+    cells: Sequence[CellRisk],
+    verdict: Verdict | None,
+    determines: Sequence[Nesting],
+) -> list[str]:
     """The verdict, or what can be worked out; what was asked; the rules."""
-    counts = audit_summary(cells, owner=verdict is not None)
+    counts = audit_summary(cells, judged=verdict is not None)
     known = (
         f"worked out exactly (one attainable count): {_part(counts['disclosed'], len(cells))}; "
         f"nearly (2 to {NARROW}): {_part(counts['narrow'], len(cells))}"
@@ -189,8 +209,10 @@ def _head(answer: Attainable, cells: Sequence[CellRisk], verdict: Verdict | None
         if verdict.knows:
             given = ", ".join(known.notation for known in verdict.knows)
             lines.append(f"  the intruder also knows: {given}")
+        lines += [f"  the intruder knows: {sentence}" for sentence in verdict.intruder]
         besides = [f"  judged besides these cells: {verdict.besides}"] if verdict.margins else []
-        notes = (f"  note: {note}" for note in verdict.notes)
+        remedies = (nesting.remedy for nesting in determines)
+        notes = [f"  note: {note}" for note in (*verdict.notes, *remedies)]
         lines += [about, *besides, f"  {known}", *notes]
     if counts["unsettled"]:
         many = counts["unsettled"]
@@ -223,7 +245,7 @@ def _listed(
         known = dict(zip(FIGURES, _figures(cell, shown, 4), strict=True)) | {"count": cell.count}
         known["why"] = reasons.get(cell.labels, ("", ""))[1]
         rows.append(known)
-    columns = [] if verdict is None else ["count"]
+    columns = [] if verdict is None or verdict.outside else ["count"]
     columns += ["attainable", "why"] if reasons else FIGURES[:4]
     columns += ["mark"] if not reasons and any(known["mark"] for known in rows) else []
     table = aligned(
@@ -251,9 +273,10 @@ def _left_out(rest: Sequence[object], what: str, style: str = "csv") -> str:
     return f"... {len(rest):,} more {what}: --all, or --format {style}" if rest else ""
 
 
-def _changes(changes: Sequence[str], everything: bool) -> str:
+def _changes(verdict: Verdict, everything: bool) -> str:
     """What would change the findings, each way once."""
+    changes = verdict.changes
     most = len(changes) if everything else CHANGES
     left_out = _left_out(changes[most:], "of these ways", "json")
-    lines = [*changes[:most], *filter(None, [left_out]), SUGGEST]
+    lines = [*changes[:most], *filter(None, [left_out, "" if verdict.outside else SUGGEST])]
     return "\n".join(["What would change it", *(f"  {line}" for line in lines)])

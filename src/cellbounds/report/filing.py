@@ -8,7 +8,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,7 +16,8 @@ from typing import Any
 from cellbounds.data.spreadsheets import csv_text, write_excel
 from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import Audit
-from cellbounds.disclosure.policies.scenarios import informed
+from cellbounds.disclosure.policies.intruder import USUAL
+from cellbounds.disclosure.policies.knowledge import informed
 from cellbounds.errors import InvalidInput
 from cellbounds.report.formats import json_text
 from cellbounds.report.pages.content import (
@@ -163,6 +164,7 @@ def _verdict_lines(public: Part, internal: Part | None) -> list[tuple[str, Any]]
     if public["policy"] is not None:
         lines.append(("policy", public["policy"]["name"]))
     lines += [(f"{what} findings", many) for what, many in verdict.get("summary", {}).items()]
+    lines += [("the intruder knows", known) for known in verdict.get("intruder", ())]
     lines += [("note", note) for note in verdict.get("notes", ())]
     lines += public["summary"].items()
     if internal is not None:
@@ -292,8 +294,8 @@ def build_report(
     Parameters
     ----------
     audit
-        What :func:`cellbounds.audit` found. Or the attainable counts that anybody can work out
-        (:func:`cellbounds.attainable`): then there is a public part only.
+        What :func:`cellbounds.audit` found. Without a table, or of attainable counts alone
+        (:func:`cellbounds.attainable`), there is a public part only.
     public
         Leave the internal part out: counts, findings, blame, utility, the table's own digest, and
         a verdict that depends on the counts.
@@ -346,7 +348,12 @@ def build_report(
     owned = audit if isinstance(audit, Audit) else None
     answer = audit if isinstance(audit, Attainable) else audit.answer
     table, verdict = (None, None) if owned is None else (owned.table, owned.verdict)
-    known = informed(audit.release, table, ())
+    # What somebody knows of N is his own; what hiding gives away is there for all to see.
+    intruder = USUAL if verdict is None else replace(verdict.policy.against, total="published")
+    known = audit.release
+    if owned is not None:
+        unseen = owned.verdict.independent
+        known = informed(audit.release, table, (), intruder, unseen=unseen, effort=budget).release
     cells, method = public_cells(audit, known, budget, limits)
     shown = open_seed(audit.release, rng)
     chances = chances_of(known, answer.over, shown, budget, limits)
@@ -357,10 +364,10 @@ def build_report(
         "public": public_part(audit.release, answer.over, cells, chances, verdict, limits)
         | {"method": method, "provenance": provenance(table, key=key, seed=shown)},
     }
-    if owned is not None and not public:
+    if owned is not None and table is not None and not public:
         file = None if source is None else PurePath(source).name
-        content["internal"] = internal_part(owned, chances, budget, limits) | {
-            "input": {"digest": owned.table.digest, "source": file, "seed": rng},
+        content["internal"] = internal_part(owned, table, chances, budget, limits) | {
+            "input": {"digest": table.digest, "source": file, "seed": rng},
             "method": {"name": answer.method, "evidence": answer.evidence.value},
         }
         if clock:

@@ -98,7 +98,8 @@ def laid_out(one: TableRisk) -> tuple[list[str], list[tuple[tuple[str, ...], lis
 
 def _text(risk: PublishedRisk, everything: bool) -> str:
     most = 10**9 if everything else SHOWN
-    blocks = [headline(risk)]
+    besides = [f"  the intruder also knows: {sentence}" for sentence in risk.sentences]
+    blocks = ["\n".join([headline(risk), *besides])]
     for one in risk.tables:
         blocks.append(one.table.understood())
         header, rows = laid_out(one)
@@ -163,6 +164,7 @@ def content(risk: PublishedRisk) -> dict[str, Any]:
         },
         "seconds": round(risk.seconds, 6),
         "notes": list(risk.notes),
+        "intruder_knows": list(risk.sentences),
         "tables": [
             {
                 "where": one.table.where,
@@ -250,7 +252,7 @@ def _page(risk: PublishedRisk) -> str:
         tone=tone,
         sign={"unsafe": "×", "undecided": "?", "untold": "i"}[tone],
         tables=tables,
-        notes=risk.notes,
+        notes=(*(f"the intruder also knows: {one}" for one in risk.sentences), *risk.notes),
         digest=risk.published.release.digest,
     )
 

@@ -24,6 +24,7 @@ from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.blame import contradiction, explain_bounds
 from cellbounds.solvers.closed_forms import TwoCubed
 from cellbounds.solvers.conditional.relaxed import ImprovedConditional, LinearConditional
+from cellbounds.solvers.conditional.row_groups import GroupedConditional
 from cellbounds.solvers.conditional.sharp import SharpConditional
 from cellbounds.solvers.general.solutions import GeneralLinear, GeneralSharp
 from cellbounds.statements import Release
@@ -264,6 +265,7 @@ REDUCTIONS: tuple[Reduction, ...] = (UNNAMED, Decomposition())
 
 SOLVERS: tuple[Solver, ...] = (
     SharpConditional(),
+    GroupedConditional(),
     TwoCubed(),
     GeneralSharp(),
     LinearConditional(),

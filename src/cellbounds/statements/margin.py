@@ -16,6 +16,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
+from cellbounds.statements.hiding import HidingRule, hiding_rules
 from cellbounds.statements.inequalities import MarginBounds
 from cellbounds.statements.mechanisms import Mechanism, RandomRounding, mechanism_of
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
@@ -311,6 +312,17 @@ class Margin(BoundedCounts, Tabulated):
         """Which entries show no count: ranges too."""
         shown = [isinstance(entry, int) for entry in self.entries.flat]
         return ~np.array(shown, dtype=bool).reshape(self.entries.shape)
+
+    def hiding_rules(
+        self,
+        closed: BoolArray,
+        *,
+        zeros_shown: bool | None,
+        marks: bool,
+        most: int | None,
+    ) -> Iterator[list[HidingRule]]:
+        """What hiding some of its counts gives away of them."""
+        return hiding_rules(self, closed, zeros_shown=zeros_shown, marks=marks, most=most)
 
     @property
     def withholdable(self) -> BoolArray:

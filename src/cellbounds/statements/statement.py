@@ -24,6 +24,7 @@ from cellbounds.statements.inequalities import LinearRows, MarginBounds, ValueLi
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from cellbounds.statements.hiding import HidingRule
     from cellbounds.statements.mechanisms import Mechanism
     from cellbounds.statements.notation import Request
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
@@ -145,6 +146,17 @@ class Statement(ABC):
     def shown_counts(self) -> npt.NDArray[np.object_] | None:
         """The counts that it prints, rounded ones too, in its shape; None where it prints none."""
         return None
+
+    def hiding_rules(
+        self,
+        closed: BoolArray,
+        *,
+        zeros_shown: bool | None,
+        marks: bool,
+        most: int | None,
+    ) -> Iterable[list[HidingRule]]:
+        """What hiding some of its counts gives away; see ``hiding.hiding_rules``."""
+        return ()
 
     def known(self, domain: Domain) -> MarginBounds:
         """Limits and lists of the counts of its margin, where it `bounds_counts`."""

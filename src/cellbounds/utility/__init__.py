@@ -3,6 +3,7 @@
 from cellbounds.utility.association import Independence, OddsRatios, independence, odds_ratios
 from cellbounds.utility.comparison import UtilityComparison, compare
 from cellbounds.utility.distances import hellinger, total_variation
+from cellbounds.utility.exact_tests import ExactTest, exact_test
 from cellbounds.utility.loglinear import (
     LoglinearComparison,
     LoglinearFit,
@@ -12,6 +13,7 @@ from cellbounds.utility.loglinear import (
 from cellbounds.utility.retained_utility import Retained, RetainedUse, retained
 
 __all__ = [
+    "ExactTest",
     "Independence",
     "LoglinearComparison",
     "LoglinearFit",
@@ -21,6 +23,7 @@ __all__ = [
     "UtilityComparison",
     "compare",
     "compare_loglinear",
+    "exact_test",
     "fit_loglinear",
     "hellinger",
     "independence",

@@ -10,8 +10,9 @@ from cellbounds.disclosure.exploring.design_search import Measures, design_cases
 from cellbounds.disclosure.exploring.designs import Design
 from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.rerunning import CANNOT_RERUN, MOST_CELLS, Choice, Offer
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Offer
 from cellbounds.disclosure.policies.scenarios import Case
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.disclosure.typical_tables import typical_tables
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -98,7 +99,7 @@ class _Search:
     def cases(self, table: Table, release: Release) -> list[Case]:
         """What is judged of a release."""
         design = next(one for one in self._designs if one.release(table).digest == release.digest)
-        return design_cases(design, release, design.prepared(table), self._measures.policy)
+        return design_cases(design, release, design.prepared(table), self._measures, unseen=True)
 
     def offers(self, table: Table, until: Offer, passed: Passed) -> list[Offer] | None:
         """The safe designs about another table, up to one or what was not passed over."""
@@ -113,7 +114,7 @@ class _Search:
             except InvalidInput:
                 continue  # it cannot be published
             whole = design.prepared(table)
-            cases = design_cases(design, offer.release, whole, self._measures.policy)
+            cases = design_cases(design, offer.release, whole, self._measures)
             if judged(cases, UNLIMITED, decisive=True)[0].safe:
                 found.append(offer)
                 if place not in passed:

@@ -24,6 +24,7 @@ from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, Lef
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
@@ -74,7 +75,7 @@ def explore(
     total: bool = True,
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
-    independent: bool = True,
+    independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Frontier:
@@ -165,12 +166,14 @@ def explore(
     begun = time.perf_counter()
     results = _search(table, designs, measures, budget)
     judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
-    choice = None
+    places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
+    best, signal = None, CANNOT_RERUN if places else ""
     if measures.independent:
         from cellbounds.disclosure.exploring.best_design import best_design
 
-        places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
         choice = best_design(table, designs, places, measures, budget)
+        signal = choice.sentence
+        best = None if choice.place is None else sorted(judged).index(choice.place)
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
         tuple(
@@ -181,8 +184,8 @@ def explore(
         measures.independent,
         measures.use,
         time.perf_counter() - begun,
-        None if choice is None or choice.place is None else sorted(judged).index(choice.place),
-        "" if choice is None else choice.sentence,
+        best,
+        signal,
     )
 
 
@@ -310,7 +313,7 @@ class GuessingRisk:
     Attributes
     ----------
     small
-        How many cells are small.
+        How many cells are small: all of them without the true counts.
     exact
         Cells, small or not, with a single attainable count.
     tightest
@@ -360,7 +363,7 @@ def _judged(
     design: Design, release: Release, table: Table, measures: Measures, budget: Budget
 ) -> JudgedDesign:
     begun = time.perf_counter()
-    cases = design_cases(design, release, table, measures.policy)
+    cases = design_cases(design, release, table, measures)
     verdict, answer = judged(cases, budget.share(least=LEAST_SECONDS), decisive=True)
     if answer is not None and (
         cases[0].known is not release or set(answer.over) != set(design.names)
@@ -371,6 +374,7 @@ def _judged(
         release,
         margin,
         measures.policy,
+        independent=measures.independent,
         seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )
@@ -391,15 +395,28 @@ def _judged(
     )
 
 
-def design_cases(design: Design, release: Release, table: Table, policy: Policy) -> list[Case]:
-    """What is judged of a design; of more cells than can be listed, the margins it speaks of."""
-    over = None
+def design_cases(
+    design: Design,
+    release: Release,
+    table: Table,
+    measures: Measures,
+    *,
+    unseen: bool | None = None,
+) -> list[Case]:
+    """What is judged of a design; of more cells than can be listed, the margins it speaks of.
+
+    Without the true counts (`unseen`), unless said, if all tables that fit keep the policy or none
+    does; else whether the best design tells too much is asked afterwards.
+    """
+    policy, over = measures.policy, None
+    if unseen is None:
+        unseen = measures.independent and not policy.tells()
     narrowed = policy.within(release.domain, design.names)
     # Cells behind a margin that keeps these rules keep them too.
     if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
         spoken = [names for names, _ in spoken_margins(release).values()]
         policy, over = narrowed, [design.names, *spoken]
-    return cases_of(release, table, policy, over=over)
+    return cases_of(release, table, policy, over=over, independent=unseen)
 
 
 def utility_of(release: Release, table: Table, measures: Measures) -> float:
@@ -432,6 +449,7 @@ def guessing_risk(
     margin: Table,
     policy: Policy,
     *,
+    independent: bool,
     seconds: float | None,
     answer: Attainable | None = None,
 ) -> GuessingRisk:
@@ -443,8 +461,9 @@ def guessing_risk(
     """
     over = margin.domain.names
     spoken = ~(margin.structural | empty_rows(release, over))
-    counts = margin.counts
-    small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
+    small, counts = spoken, margin.counts
+    if not independent:
+        small = spoken & np.asarray((counts >= policy.smallest) & (counts <= policy.small))
     if answer is not None and answer.evidence is Evidence.EXACT:
         risk = _guessed(answer, spoken, small)
         if risk.settled:

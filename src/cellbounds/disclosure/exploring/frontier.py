@@ -133,7 +133,7 @@ class Frontier(Listing):
     use
         The rates that the utility speaks of.
     chosen, signal
-        With `independent`, the place of the best design, and against whom it holds, in words.
+        With `independent` the place of the best design; and against whom it holds, in words.
     """
 
     most_lines: ClassVar[tuple[int, int]] = (40, 40)

@@ -2,6 +2,7 @@
 
 from cellbounds.disclosure.policies.exact_disclosure import ExactDisclosure
 from cellbounds.disclosure.policies.group_disclosure import GroupDisclosure
+from cellbounds.disclosure.policies.intruder import Intruder
 from cellbounds.disclosure.policies.judging import judge
 from cellbounds.disclosure.policies.minimum_count import MinimumCount
 from cellbounds.disclosure.policies.policy import (
@@ -23,6 +24,7 @@ __all__ = [
     "ExactDisclosure",
     "Finding",
     "GroupDisclosure",
+    "Intruder",
     "MinimumCount",
     "Outcome",
     "Policy",

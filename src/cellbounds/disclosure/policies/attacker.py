@@ -145,9 +145,9 @@ class Attacker:
         as empty) and `remedy` (what could be coarser or withheld, in words).
     known
         The release with his own knowledge.
-    respondent, possible
-        His own cell, if he is in the table himself; and whether he may be there at all: None if
-        that is open.
+    respondent, partner, possible
+        His own cell, if he is in the table himself; that of somebody who tells him his; and whether
+        they may be there at all: None if that is open.
     pool
         Tables that may settle a question before anything is worked out.
     beside
@@ -168,12 +168,13 @@ class Attacker:
         answer: Attainable | None = None,
         pool: Pool | None = None,
         respondent: tuple[Label, ...] | None = None,
+        partner: tuple[Label, ...] | None = None,
         possible: bool | None = True,
     ) -> None:
         self.case, self.known, self.effort = case, known, effort
         self.over, self.domain, self.counts = case.over, case.margin.domain, case.counts
         self.structural, self.exempt, self.remedy = case.margin.structural, case.exempt, case.remedy
-        self.respondent, self.possible = respondent, possible
+        self.respondent, self.partner, self.possible = respondent, partner, possible
         self.sets_first, self.answer, self.pool = sets_first, answer, pool
         self.notes: list[str] = []
         self._seen: list[IntArray] = []
@@ -194,10 +195,14 @@ class Attacker:
     # --- what is decided ---------------------------------------------------------------------
 
     def outcome(self, broken: bool | None) -> Outcome:
-        """The outcome for this intruder: nothing is broken if he cannot be there."""
+        """The outcome for this intruder: nothing is broken if he cannot be there.
+
+        From outside nobody can say that he is there.
+        """
         if broken is False or self.possible is False:
             return Outcome.SAFE
-        return Outcome.UNSAFE if broken and self.possible else Outcome.UNDECIDED
+        there = self.possible and not (self.case.outside and self.respondent)
+        return Outcome.UNSAFE if broken and there else Outcome.UNDECIDED
 
     def finding(
         self,
@@ -213,8 +218,8 @@ class Attacker:
         where = self.over, self.domain.labels(index)
         why = evidence, "" if outcome is Outcome.SAFE else change
         count = None if self.counts is None else int(self.counts[index])
-        respondent = self.respondent
-        return Finding(rule.name, outcome, *where, *why, values, count, respondent=respondent)
+        who = self.respondent, self.partner
+        return Finding(rule.name, outcome, *where, *why, values, count, None, *who)
 
     def truths(self, index: Position, values: ValueSet) -> ValueSet:
         """The counts that a cell may truly hold, `values` being its attainable ones."""
@@ -322,10 +327,9 @@ class Attacker:
     def _ask(self, solver: Callable[..., Any], share: float, over: tuple[str, ...]) -> Any:
         if self.effort.spent:
             return None
-        case = self.case
-        start = None if case.independent else case.whole
+        part = self.effort.share(share)
         try:
-            return solver(self.known, over=over, start=start, budget=self.effort.share(share))
+            return solver(self.known, over=over, start=self.case.start, budget=part)
         except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             if str(problem) not in self.notes:
                 self.notes.append(str(problem))

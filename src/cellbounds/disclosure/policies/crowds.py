@@ -9,7 +9,8 @@ closed crowd tells nobody more than the policy allows (``docs/theory/rerunning.m
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -47,9 +48,14 @@ class Crowd(Attacker):
         owned.counts, owned._columns = self._margin[place].reshape(self.domain.shape), self._columns
         return owned
 
-    def within(self, cell: int) -> tuple[Self, BoolArray]:
-        """The tables that have somebody in a cell (numbered flat), and which these are."""
-        held = self._margin[:, cell] > 0
+    def within(self, *cells: int) -> tuple[Self, BoolArray]:
+        """The tables with somebody in each of these cells (numbered flat), and which these are.
+
+        A cell that is named twice holds two.
+        """
+        held = np.ones(len(self), dtype=bool)
+        for cell, people in Counter(cells).items():
+            held &= self._margin[:, cell] >= people
         return type(self)(self.case, self.tables[held], self._margin[held]), held
 
     def columns(self, cell: int) -> tuple[list[int], IntArray]:
@@ -117,18 +123,32 @@ def breaking(crowds: Sequence[Crowd]) -> BoolArray:
 
 
 def _told_respondents(crowd: Crowd) -> BoolArray:
-    """Which tables break a rule before somebody who is in one of their small cells himself."""
+    """Which tables break a rule before somebody in one of their small cells, or two of them."""
     policy = crowd.case.policy
     broken = np.zeros(len(crowd), dtype=bool)
     small = crowd.between(1, policy.small)
-    for cell in np.flatnonzero(small.any(axis=0) & ~crowd.exempt.ravel()).tolist():
-        inside, held = crowd.within(cell)
+    alone = np.flatnonzero(small.any(axis=0) & ~crowd.exempt.ravel()).tolist()
+    tried: list[tuple[int, ...]] = [(cell,) for cell in alone]
+    if policy.against.respondents > 1:
+        tried += _pairs(crowd, alone)
+    for cells in tried:
+        inside, held = crowd.within(*cells)
         told = np.zeros(len(inside), dtype=bool)
-        for rule in policy.rules:
+        for rule in policy.rules if len(inside) else ():
             if not rule.about_figures:
                 told |= rule.breaking(inside)
-        broken[held] |= told & small[held, cell]
+        broken[held] |= told & small[held][:, cells].all(axis=1)
     return broken
+
+
+def _pairs(crowd: Crowd, cells: list[int]) -> Iterator[tuple[int, int]]:
+    """Two in one cell, or in two that differ in one variable."""
+    yield from ((cell, cell) for cell in cells)
+    shape = crowd.domain.shape
+    for first, second in itertools.combinations(cells, 2):
+        places = zip(np.unravel_index(first, shape), np.unravel_index(second, shape), strict=True)
+        if sum(one != other for one, other in places) == 1:
+            yield first, second
 
 
 Passed = frozenset[Hashable]

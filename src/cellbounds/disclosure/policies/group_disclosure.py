@@ -157,7 +157,12 @@ class GroupDisclosure(ReleaseRule):
                 place = () if rows is None else np.unravel_index(row, rows.shape)
                 labels = () if rows is None else rows.labels([*map(int, place)])
                 finding = Finding(self.name, outcome, given, labels, evidence, change)
-                yield replace(finding, response=response, respondent=attacker.respondent)
+                yield replace(
+                    finding,
+                    response=response,
+                    respondent=attacker.respondent,
+                    partner=attacker.partner,
+                )
 
     def _in_common(self, empty: list[bool | None], structural: list[bool]) -> bool | None:
         """Whether the members of a row, if it has any, are known to have something in common.

@@ -1,46 +1,36 @@
-"""Judging a release under a policy, for outsiders and for people who are in a cell themselves.
-
-Cells that a release cannot tell apart share what is worked out.
-"""
+"""Judging a release under a policy, for outsiders and for people who are in a cell themselves."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import time
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from cellbounds.data.cell_groups import cells_behind
-from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.attacker import Attacker, Pool
-from cellbounds.disclosure.policies.margin_cube import shown_safe
-from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
-from cellbounds.disclosure.policies.rule import CellRule, Rule, certainly_held, some_within
-from cellbounds.disclosure.policies.scenarios import (
-    Case,
-    Margins,
-    as_respondent,
-    asked_margins,
-    cases_of,
+from cellbounds.disclosure.policies.knowledge import (
+    as_respondents,
     checked_knowledge,
     only_closes,
 )
+from cellbounds.disclosure.policies.margin_cube import shown_safe
+from cellbounds.disclosure.policies.policy import DEFAULT, Policy, policy_of
+from cellbounds.disclosure.policies.respondents import Place, pairs, respondents
+from cellbounds.disclosure.policies.rule import CellRule
+from cellbounds.disclosure.policies.scenarios import Case, Margins, asked_margins, cases_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict, worst
 from cellbounds.errors import InconsistentRelease, Unsettled, UnsupportedRelease
-from cellbounds.model.constraints import System, compile_release
 from cellbounds.results import Attainable
-from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.solve import bounds, resumable
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
+
+FITTING = 0.2
+"""The part of a budget for whether a table fits at all what the release seems to show."""
 
 FIRST_SHARE = 0.5
 """The part of a budget for the intruder without a record, when respondents are tried too."""
@@ -53,7 +43,7 @@ def judge(
     policy: Policy | str | Path = DEFAULT,
     *,
     over: Margins | None = None,
-    knows: Iterable[Known] = (),
+    knows: Iterable[Statement] = (),
     independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -68,7 +58,10 @@ def judge(
     table
         The table that the release was made from. With ``independent=True`` it may be None: it is
         only checked against the release, and all that matters of it are the structural zeros that
-        it declares, which everybody knows, beside those that the release states itself.
+        it declares, which everybody knows, beside those that the release states itself. Without it,
+        and without `independent`, the verdict is an outsider's: UNSAFE if something is given away
+        whatever table is behind the release, SAFE if nothing is in any table that fits, and
+        UNDECIDED if that depends on the table.
     release
         What would be published.
     policy
@@ -80,7 +73,10 @@ def judge(
         A margin can give away what none of its parts does, and the other way round. The verdict
         lists what was judged (``verdict.margins``, besides ``verdict.over``).
     knows
-        What an intruder knows besides, such as ``Known(["sex"], lower={"f": 3})``.
+        What an intruder knows besides, such as ``Known(["sex"], lower={"f": 3})``, ``Total(120)``
+        or any other statement. What he knows of the rule by which counts were hidden, of N, and
+        whether he is in the table himself is said by the policy (:class:`policies.Intruder`); the
+        verdict lists it (``verdict.intruder``).
     independent
         SAFE must hold against an intruder who reruns the judgement on every table that fits and
         keeps those that would have been published. Without a table: every one of them must pass.
@@ -110,7 +106,15 @@ def judge(
     begun, knows = time.perf_counter(), checked_knowledge(knows)
     over = list(over) if isinstance(over, Iterator) else over
     try:
-        cases = cases_of(release, table, policy, over=over, knows=knows, independent=independent)
+        cases = cases_of(
+            release,
+            table,
+            policy,
+            over=over,
+            knows=knows,
+            independent=independent,
+            effort=budget.share(FITTING),
+        )
         main = cases[0]
         start = not independent and table is not None
         budget = resumable(budget, main.known, "sharp", main.over, None, start=start)
@@ -129,6 +133,7 @@ def judge(
             knows=knows,
             margins=tuple(besides),
             seconds=time.perf_counter() - begun,
+            outside=table is None and not independent,
         )
 
 
@@ -204,7 +209,7 @@ def judged(
         if decisive and worst(finding.outcome for finding in one.findings) is Outcome.UNSAFE:
             break
         if pool is None and case.printed is None:
-            pool = Pool(case.known, one.answer, None if case.independent else case.whole)
+            pool = Pool(case.known, one.answer, case.start)
             if decisive:
                 settled = {id(one) for one in shown_safe(case, order[place + 1 :], pool, effort)}
     found = [seen[id(case)] for case in cases if id(case) in seen]
@@ -222,6 +227,8 @@ def judged(
         seconds=seconds,
         _blame=partial(_blamed, main),
         elsewhere=tuple(finding for one in found for finding in one.elsewhere),
+        outside=main.outside,
+        intruder=main.intruder,
     )
     return verdict, first
 
@@ -289,6 +296,38 @@ def _look(
     *,
     decisive: bool = False,
 ) -> _Seen:
+    """What each rule finds about the cells of one margin, whatever the intruder makes of it."""
+    if case.doubting is None:
+        return _looked(case, effort, answer, pool, decisive=decisive)
+    try:
+        seen = _looked(case, effort.share(0.5), answer, pool, decisive=decisive)
+    except InconsistentRelease:  # which nobody had the time to find out before
+        return _looked(case.doubted, effort, None, pool, decisive=decisive)
+    # Tables that fit what he knows fit what he knows for certain, too.
+    other = _looked(case.doubted, effort, None, pool, decisive=decisive)
+    at = {one.place_key: one.outcome for one in seen.findings}
+    worse = [
+        one
+        for one in other.findings
+        if worst([one.outcome, at.get(one.place_key, Outcome.SAFE)])
+        is not at.get(one.place_key, Outcome.SAFE)
+    ]
+    return replace(
+        seen,
+        findings=[*seen.findings, *worse],
+        elsewhere=[*seen.elsewhere, *other.elsewhere],
+        notes=[*seen.notes, *other.notes],
+    )
+
+
+def _looked(
+    case: Case,
+    effort: Budget,
+    answer: Attainable | None,
+    pool: Pool | None,
+    *,
+    decisive: bool,
+) -> _Seen:
     """What each rule finds about the cells of one margin.
 
     With `decisive` cells that are safe because of the tables in the pool need not be among them.
@@ -299,7 +338,7 @@ def _look(
     first = first_share(policy, effort)
     outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer, pool=pool)
     findings: list[Finding] = []
-    elsewhere: dict[_Place, Finding] = {}
+    elsewhere: dict[Place, Finding] = {}
     notes = []
     try:
         for rule in policy.rules:
@@ -312,6 +351,8 @@ def _look(
                 notes.append("respondents were not tried: the release is unsafe without them")
             else:
                 findings.extend(respondents(outsider, policy, effort, elsewhere))
+                if policy.against.respondents > 1:
+                    findings.extend(pairs(outsider, policy, effort, elsewhere))
     except Late:  # what was decided so far stays so
         findings.extend(_open(policy))
     seen = [*outsider.notes, *notes]
@@ -329,8 +370,9 @@ def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
         return ()  # left open for want of time: nothing was worked out
     else:
         known = case.known
-        if finding.respondent is not None:
-            known = as_respondent(known, case.over, finding.respondent)
+        cells = [cell for cell in (finding.respondent, finding.partner) if cell is not None]
+        if cells:
+            known = as_respondents(known, case.over, cells)
         try:
             named = set(_forcing(known, finding))
         except (Unsettled, UnsupportedRelease):
@@ -357,233 +399,3 @@ def _forcing(release: Release, finding: Finding) -> Iterator[str]:
         labels = (*finding.labels, level)
         if answer[labels][1] == 0:
             yield from answer.explain(*labels).upper_blame.statements
-
-
-# --- somebody who is in a cell himself ----------------------------------------------------------
-
-_Kind = tuple[int, bool | None]
-"""A number of alike cells, and whether they may be small."""
-
-_Place = tuple[str | None, tuple[str, ...], tuple[Label, ...]]
-"""Response, variables and labels of a finding."""
-
-_Position = tuple[int, ...]
-
-Alike = Callable[[Release, tuple[str, ...]], IntArray]
-
-
-def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
-    """A number for each cell of a margin; cells with the same number are alike.
-
-    Two cells of the table are alike if they stand in the same sums with the same coefficients:
-    swapping their counts makes a consistent table of each consistent table. So are two cells of a
-    margin whose parts are alike one by one. What can be worked out about all cells from being in
-    one of them is therefore the same as from being in the other, with the two swapped.
-
-    Examples
-    --------
-    >>> import cellbounds as cb
-    >>> release = cb.publish(cb.datasets.read("mp3"), "[gender]")
-    >>> alike_cells(release, ("gender", "mp3"))
-    array([[0, 0],
-           [1, 1]])
-    """
-    # Cells that differ in other variables only stand in the same sums.
-    about = {*release.named_variables, *map(release.domain.base, over)}
-    release = release.restricted(about)
-    domain = release.domain
-    shape = domain.project(over).shape
-    if not all(map(domain.shares_out, over)):
-        # Cells that share people cannot be swapped: each is like itself only.
-        return np.arange(math.prod(shape)).reshape(shape)
-    columns = np.array(_numbered(_columns(compile_release(release), domain.size)))
-    groups = cells_behind(domain, over)
-    parts = [tuple(sorted(columns[groups.cells_of(cell)])) for cell in range(groups.size)]
-    return np.array(_numbered(parts)).reshape(shape)
-
-
-def _columns(system: System, size: int) -> list[Hashable]:
-    """The sums that each cell stands in, and how."""
-    columns: list[list[tuple[int, int]]] = [[] for _ in range(size)]
-    rows = np.repeat(np.arange(system.row_count), np.diff(system.starts))
-    entries = system.cells.tolist(), rows.tolist(), system.coefficients.tolist()
-    for cell, row, coefficient in zip(*entries, strict=True):
-        columns[cell].append((row, coefficient))
-    for place, listed in enumerate(system.lists):
-        for cell in listed.cells.tolist():
-            columns[cell].append((-1 - place, 1))
-    return [tuple(column) for column in columns]
-
-
-def _numbered(kinds: Sequence[Hashable]) -> list[int]:
-    """Numbers in the order of first appearance."""
-    seen: dict[Hashable, int] = {}
-    return [seen.setdefault(kind, len(seen)) for kind in kinds]
-
-
-def respondents(
-    outsider: Attacker,
-    policy: Policy,
-    effort: Budget,
-    elsewhere: dict[_Place, Finding],
-    *,
-    alike: Alike = alike_cells,
-) -> Iterator[Finding]:
-    """The findings of somebody who is in a cell himself, for each cell that may be small.
-
-    Each respondent's are summed up; the worst that any of them says of a place goes into
-    `elsewhere`. Of cells that the release cannot tell apart (`alike` numbers them) one is worked
-    out. For the others only the two cells that are swapped, and their rows, are looked at again.
-    """
-    tried = list(_small_cells(outsider, policy.small))
-    if not tried:
-        return
-    numbers = alike(outsider.known, outsider.over)
-    kinds: list[_Kind] = [(int(numbers[index]), possible) for index, possible in tried]
-    views: dict[_Kind, _View | None] = {}
-    for place, (kind, (index, _)) in enumerate(zip(kinds, tried, strict=True)):
-        part = effort
-        if effort.left is not None:
-            ahead = len(set(kinds[place:]) - set(views)) + 1
-            part = effort.share(1 / ahead)
-        like = views.get(kind)
-        if kind in views and like is None:
-            continue
-        if like is None and part.left == 0:
-            for finding in _not_tried(outsider, policy, index):
-                elsewhere.setdefault((None, (), ()), replace(finding, variables=(), labels=()))
-                yield finding
-            continue
-        try:
-            view = _view(outsider, policy, index, part, kind[1], like)
-        except InconsistentRelease:
-            views[kind] = None  # nobody can be there, so nobody learns anything there
-            continue
-        views.setdefault(kind, view)
-        for findings in view.findings:
-            yield from _summed_up(view.attacker, findings, elsewhere)
-
-
-def _not_tried(outsider: Attacker, policy: Policy, index: _Position) -> Iterator[Finding]:
-    """What is left open of one cell when the budget is spent."""
-    labels = outsider.domain.labels(index)
-    why = "nobody looked from here: the budget was spent", "more time"
-    for rule in policy.rules:
-        if not rule.about_figures:
-            where = outsider.over, labels
-            yield Finding(rule.name, Outcome.UNDECIDED, *where, *why, respondent=labels)
-
-
-def _small_cells(outsider: Attacker, most: int) -> Iterator[tuple[_Position, bool | None]]:
-    """Cells that hold somebody and are small, if being there is news; and whether they may be.
-
-    Somebody who is in a cell that holds a person for certain knows nothing new.
-    """
-    counts = outsider.counts
-    for index in np.ndindex(outsider.domain.shape):
-        if outsider.exempt[index] or (counts is not None and not 1 <= counts[index] <= most):
-            continue
-        if outsider.decided(index, certainly_held)[0] is True:
-            continue
-        possible: bool | None = True
-        if counts is None:
-            possible, _ = outsider.decided(index, lambda values: some_within(values, 1, most))
-        if possible is not False:
-            yield index, possible
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Findings:
-    """What a rule finds, by place: from within a cell that is alike, and what differs from that.
-
-    `tally` counts the outcomes. There are as many findings as places, so that those that are
-    shared are counted once, not for each of the cells that are alike.
-    """
-
-    rule: Rule
-    shared: dict[_Place, Finding]
-    again: dict[_Place, Finding]
-    tally: Counter[Outcome]
-
-    def but(self, again: dict[_Place, Finding]) -> _Findings:
-        """The same but for some places."""
-        tally = Counter(self.tally)
-        tally.subtract(self.shared[place].outcome for place in again if place in self.shared)
-        tally.update(finding.outcome for finding in again.values())
-        return replace(self, again=again, tally=tally)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _View:
-    """What each rule finds from within one cell, and what that was worked out with."""
-
-    index: _Position
-    attacker: Attacker
-    findings: list[_Findings]
-
-
-def _view(
-    outsider: Attacker,
-    policy: Policy,
-    index: _Position,
-    effort: Budget,
-    possible: bool | None,
-    like: _View | None,
-) -> _View:
-    """The view from one cell, read off the view from a cell that is alike if there is one."""
-    over, labels = outsider.over, outsider.domain.labels(index)
-    pool = None if outsider.pool is None else outsider.pool.within(over, index)
-    attacker = Attacker(
-        outsider.case,
-        as_respondent(outsider.known, over, labels),
-        effort,
-        sets_first=effort.deadline is None and policy.many_values,
-        pool=pool,
-        respondent=labels,
-        possible=possible,
-    )
-    if outsider.counts is None:
-        small = as_respondent(outsider.known, over, labels, at_most=policy.small)
-        attacker.beside = Attacker(outsider.case, small, effort, sets_first=True)
-    if like is None:
-        findings = []
-        for rule in policy.rules:
-            if not rule.about_figures:
-                shared = _by_place(rule.findings(attacker))
-                tally = Counter(finding.outcome for finding in shared.values())
-                findings.append(_Findings(rule, shared, {}, tally))
-        return _View(index, attacker, findings)
-    attacker.like(like.attacker, like.index, index)
-    if attacker.beside is not None and like.attacker.beside is not None:
-        attacker.beside.like(like.attacker.beside, like.index, index)
-    pair = (like.index, index)
-    findings = [one.but(_by_place(one.rule.findings(attacker, pair))) for one in like.findings]
-    return _View(index, attacker, findings)
-
-
-def _by_place(findings: Iterator[Finding]) -> dict[_Place, Finding]:
-    return {(one.response, one.variables, one.labels): one for one in findings}
-
-
-def _summed_up(
-    attacker: Attacker, findings: _Findings, elsewhere: dict[_Place, Finding]
-) -> Iterator[Finding]:
-    """One finding for a rule: the first of the worst ones, and how many there are."""
-    places, labels = findings.tally.total(), attacker.respondent or ()
-    if not places:
-        return
-    outcome = worst(+findings.tally)  # the outcomes that are there
-    if outcome is Outcome.SAFE:
-        name, evidence = findings.rule.name, f"{places} places checked"
-        yield Finding(name, outcome, attacker.over, labels, evidence, respondent=labels)
-        return
-    by_place = findings.shared | findings.again
-    for place, finding in by_place.items():
-        known = elsewhere.get(place)
-        if finding.outcome is Outcome.UNSAFE or (
-            known is None and finding.outcome is not Outcome.SAFE
-        ):
-            elsewhere[place] = finding
-    first, *others = (one for one in by_place.values() if one.outcome is outcome)
-    more = f"; and {len(others)} more places" if others else ""
-    yield replace(first, evidence=first.evidence + more, respondent=labels)

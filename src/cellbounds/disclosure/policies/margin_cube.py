@@ -53,7 +53,7 @@ def shown_safe(base: Case, cases: Sequence[Case], pool: Pool, effort: Budget) ->
 
 def _is_plain(case: Case) -> bool:
     """Whether a case is safe if each of its cells has two counts that its rules ask for."""
-    rules, looked_at = case.policy.rules, not case.independent and case.printed is None
+    rules, looked_at = case.policy.rules, case.start is not None and case.printed is None
     about_cells = all(isinstance(rule, CellRule) and not rule.many_values for rule in rules)
     return looked_at and about_cells and not case.policy.respondent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies.exact_disclosure import ExactDisclosure
 from cellbounds.disclosure.policies.group_disclosure import GroupDisclosure
+from cellbounds.disclosure.policies.intruder import USUAL, Intruder
 from cellbounds.disclosure.policies.minimum_count import MinimumCount
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChance
 from cellbounds.disclosure.policies.rule import Rule
@@ -63,6 +64,9 @@ class Policy:
         Also judge what somebody would learn who is himself in a small cell, for each such cell.
     respondent_at_most
         Which cells are small for that: by default the largest threshold among the rules, or 3.
+    intruder
+        What he knows besides what is published: an :class:`Intruder`, or a mapping of what is not
+        as usual. With ``respondents=1`` or more, `respondent` is true.
 
     Examples
     --------
@@ -81,6 +85,7 @@ class Policy:
     modelled_on: str = ""
     respondent: bool = False
     respondent_at_most: int | None = None
+    intruder: Intruder | Mapping[str, Any] = USUAL
 
     def __post_init__(self) -> None:
         for what in ("name", "title", "description", "modelled_on"):
@@ -105,6 +110,8 @@ class Policy:
             )
         if not isinstance(self.respondent, bool):
             raise InvalidInput(f"{what}: respondent is {self.respondent!r}; give true or false")
+        object.__setattr__(self, "intruder", Intruder.of(self.intruder))
+        object.__setattr__(self, "respondent", self.respondent or self.against.respondents > 0)
         most = self.respondent_at_most
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise InvalidInput(
@@ -120,6 +127,25 @@ class Policy:
                 f"{what}: respondent is true, but no rule asks what can be worked out; add one, "
                 "such as small-counts"
             )
+
+    @property
+    def against(self) -> Intruder:
+        """What the intruder knows besides what is published."""
+        return Intruder.of(self.intruder)
+
+    def facing(self, **known: Any) -> Policy:
+        """The same rules against an intruder who knows something else, by the keys of `Intruder`.
+
+        Examples
+        --------
+        >>> read("strict").facing(respondents=0).respondent
+        False
+        """
+        intruder = Intruder.of({**asdict(self.against), **known})
+        if "respondents" not in known:
+            return replace(self, intruder=intruder)
+        most = self.respondent_at_most if intruder.respondents else None
+        return replace(self, intruder=intruder, respondent=False, respondent_at_most=most)
 
     @property
     def small(self) -> int:
@@ -173,6 +199,11 @@ class Policy:
                 "respondent: the rules also hold for what somebody knows who is in a cell of 1 to "
                 f"{self.small} (<= {self.small})"
             )
+        if self.against.respondents > 1:
+            lines.append(
+                "pair: the rules also hold for what two people know together who are in one such "
+                "cell, or in two that differ in one variable"
+            )
         return tuple(lines)
 
     def within(
@@ -200,8 +231,10 @@ class Policy:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned, as they stand in a policy file; and each rule in words."""
         plain = {name: getattr(self, name) for name in OPTIONS}
-        if plain["respondent_at_most"] is None:
-            del plain["respondent_at_most"]
+        plain["intruder"] = self.against.to_dict()
+        for name in ("respondent_at_most", "intruder"):
+            if not plain[name]:
+                del plain[name]
         rules = [rule.to_dict() for rule in self.rules]
         return {"format": FORMAT, **plain, "rule": rules, "sentences": list(self.sentences)}
 
@@ -240,6 +273,9 @@ def read(source: str | Path) -> Policy:
         name = "house"
         title = "Our house rules"
         respondent = true                  # also somebody who is in a small cell himself
+
+        [intruder]
+        zeros = "always"                   # he knows that hidden counts are at least 1
 
         [[rule]]
         rule = "small-counts"

@@ -150,6 +150,8 @@ class PosteriorChance(ThresholdRule):
             answers = [self._exceeded(attacker, index, *one) for one in tried]
             broken = any_true(answers)
             words = tried[answers.index(broken)][1].words
+            if broken and attacker.case.outside and not self._always_small(attacker, index):
+                broken = None  # it may hold a count that the rule does not speak of
             change = f"a lower probability: {attacker.remedy}"
             if broken is None:
                 change = "more seconds, or a policy that states a confidence for estimates"
@@ -177,6 +179,12 @@ class PosteriorChance(ThresholdRule):
                 wrong.append(self.speaks_of(count) and sum(near, Fraction(0)) > limit)
             broken |= np.array(wrong, dtype=bool)[alike]
         return broken
+
+    def _always_small(self, attacker: Attacker, index: tuple[int, ...]) -> bool:
+        """Whether a cell holds a small count in every table, each of them at risk alike."""
+        possible = attacker.values(index).possible
+        inside = possible.smallest >= self.smallest and possible.largest <= self.small
+        return inside and (self.near is None or possible.size == 1)
 
     def _exceeded(
         self, attacker: Attacker, index: tuple[int, ...], truth: int | None, chance: Chance

@@ -18,7 +18,7 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.crowds import Crowds, Passed, closed, crowds_of, hidden
 from cellbounds.disclosure.policies.scenarios import Case
-from cellbounds.disclosure.policies.verdict import Finding, Outcome, Verdict
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN, Finding, Outcome, Verdict
 from cellbounds.errors import (
     InconsistentRelease,
     InvalidInput,
@@ -44,17 +44,14 @@ RERUN = 256
 JUDGED = 512
 """Tables that are drawn where no more is asked than whether they keep the policy."""
 
-DRAWN = 512
+DRAWN = 64
 """Tables that are drawn where more fit, and each is rerun."""
 
-MOST_SECONDS = 60.0
-"""How long tables are rerun for all releases of a list together."""
-
-EACH_SECONDS = 5.0
-"""How long they are rerun for one of them."""
-
-PATIENCE = 128
+PATIENCE = 32
 """Tables that are rerun at least; no more if none of them leads to the release."""
+
+MOST_FIRST = 16
+"""Tables of a crowd of which it is asked what else would be shown for them first."""
 
 FIRST = 4
 """Tables that are rerun before the first look whether they are enough; then twice as many."""
@@ -64,8 +61,6 @@ MOST_CELLS = 1024
 
 SHARE = 0.5
 """The part of a budget for tables that are rerun, where there is another way."""
-
-CANNOT_RERUN = "SAFE if the intruder cannot rerun the choice"
 
 UNUSUAL = 6
 """The smallest counts of each cell that tables are made for; and the largest."""
@@ -93,6 +88,8 @@ class Hiding:
         How many tables were rerun.
     complete
         Whether these are all that fit.
+    cut
+        Whether the budget was spent before that was settled.
     passed
         What is passed over by each of the crowd.
     """
@@ -102,6 +99,7 @@ class Hiding:
     rerun: int
     complete: bool
     passed: tuple[Passed, ...] = ()
+    cut: bool = False
 
     @property
     def sentence(self) -> str:
@@ -111,7 +109,8 @@ class Hiding:
             led = f"{tried} {len(self.crowd)} lead here too, enough to hide it"
             return f"holds against whoever reruns it: {led}"
         if self.hides is None:
-            return f"{CANNOT_RERUN}: {tried} too few are known to lead here too"
+            why = " (the budget was spent)" if self.cut else ""
+            return f"{CANNOT_RERUN}: {tried} too few are known to lead here too{why}"
         led = f"{tried} {len(self.crowd)} lead here too"
         return f"whoever reruns it learns more than the policy allows: {led}"
 
@@ -192,6 +191,10 @@ def hiding(
     are enough for it is asked with a closed crowd of others. So every table for which the answer is
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
     which none leads here (`patience`).
+
+    `cases` are those without the true counts. If the release only seems to show how figures were
+    hidden, they are listed from the tables for which that is true: who doubts it takes no fewer
+    for possible.
     """
     found = Fitting(
         cases[0].known,
@@ -213,15 +216,17 @@ def hiding(
         led, over = np.concatenate([led, new]), [*over, *(way for _, way in more)]
         rerun, chunk = rerun + len(some), rerun + len(some)
         if budget.spent or (not len(led) and rerun >= patience and not found.complete):
-            return Hiding(None, core, rerun, False)
+            return Hiding(None, core, rerun, False, cut=budget.spent)
         if monotone:
             core, kept = closed(crowds, led, over)
             if hidden(crowds, core, table, kept, passed):
                 return Hiding(True, core, rerun, found.complete, tuple(kept))
     if not found.complete:
-        return Hiding(None, core, rerun, False)
+        return Hiding(None, core, rerun, False, cut=budget.spent)
     core, kept = closed(crowds, led, over)
     inside = bool((core == table).all(axis=1).any())
+    if not inside and cases[0].doubting is not None:
+        return Hiding(None, core, rerun, False)  # more tables fit before somebody who doubts
     return Hiding(inside, core, rerun, True, tuple(kept))
 
 
@@ -379,7 +384,7 @@ class Choice:
         budget: Budget,
     ) -> None:
         self._offers, self._cases = offers, cases
-        self._budget = budget.share(most=MOST_SECONDS).quiet().resumed(None)
+        self._budget = budget.quiet().resumed(None)
         self._known: dict[tuple[bytes, int], Hiding] = {}
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
@@ -406,8 +411,7 @@ class Choice:
         cases = self._cases(table, offer.release)
         limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
         flat = table.counts.ravel()
-        budget = self._budget.share(most=EACH_SECONDS)
-        return hiding(cases, flat, leads, budget, passed=passed, **limits)
+        return hiding(cases, flat, leads, self._budget, passed=passed, **limits)
 
     def first(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
         """Whether nothing is told by what comes before the first that is shown.
@@ -418,13 +422,14 @@ class Choice:
             return True
         answer, offer = self.hiding(table, offers, place), offers[place]
         alike = []
-        for counts, over in zip(answer.crowd, answer.passed, strict=True):
+        some = answer.crowd[:MOST_FIRST]
+        for counts, over in zip(some, answer.passed, strict=False):
             other = _like(table, counts)
             theirs = (self._offers(other, offer, over) if over else None) or ()
             earlier = [at for at, one in enumerate(theirs) if one.key in over]
             alike.append(all(not self.hiding(other, theirs, at).hides for at in earlier))
         crowds = crowds_of(self._cases(table, offer.release))
-        core, _ = closed(crowds, answer.crowd[np.array(alike, dtype=bool)])
+        core, _ = closed(crowds, some[np.array(alike, dtype=bool)])
         return hidden(crowds, core, table.counts.ravel())
 
 

@@ -36,6 +36,11 @@ EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
 
 OPEN = "more seconds, so that what is open can be settled"
 
+DEPENDS = "whether that is enough depends on the true count"
+
+MOST_TRUTHS = 1000
+"""Counts of one cell that are tried one by one."""
+
 RUNS = 6
 """Runs of attainable counts that are named."""
 
@@ -240,14 +245,30 @@ class CellRule(Rule):
                 # Which counts may be true costs work only where it matters.
                 if surely_kept(values):
                     return False
-                return self.broken(values, attacker.truths(index, values))
+                truths = attacker.truths(index, values)
+                broken = self.broken(values, truths)
+                if broken and attacker.case.outside and not self.always_broken(values, truths):
+                    return None  # in some of the tables that fit
+                return broken
 
             broken, values = attacker.decided(index, broken_by)
-            change = OPEN
+            words, change = evidence(values), OPEN
+            if broken is None and attacker.case.outside and values.settled:
+                words, change = f"{words}; {DEPENDS}", f"{self.lacks(values)}: {attacker.remedy}"
             if broken:
                 lacks = self.lacks(values)
                 change = f"{lacks}: {attacker.remedy}" if lacks else attacker.remedy
-            yield attacker.finding(self, index, broken, evidence(values), change, values)
+            yield attacker.finding(self, index, broken, words, change, values)
+
+    def always_broken(self, values: ValueSet, truths: ValueSet) -> bool:
+        """Whether a cell breaks the rule whichever of these counts it truly holds.
+
+        A rule is about single counts or small ones: a cell that may hold any of many keeps it.
+        """
+        possible = truths.possible
+        if isinstance(possible.size, Unbounded) or possible.size > MOST_TRUTHS:
+            return False
+        return all(self.broken(values, ValueSet.from_values([one])) for one in possible)
 
     def breaking(self, crowd: Crowd) -> BoolArray:
         """Cell by cell: tables with the same count there are alike."""

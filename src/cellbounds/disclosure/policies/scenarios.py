@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeGuard
 
 import numpy as np
 
-from cellbounds.data.domain import Domain, Label
+from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.knowledge import checked_knowledge, informed, nobody_of
 from cellbounds.disclosure.policies.policy import Policy, policy_of
 from cellbounds.disclosure.policies.rule import listed
 from cellbounds.errors import InvalidInput
-from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.statements import Conditional, Known, Release, Statement
+from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.statements import Conditional, Release, Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,13 @@ class Case:
     ----------
     over
         The variables whose cells are judged.
-    known
-        The release with what the intruder knows besides.
+    independent, outside
+        Whether it is judged without the true counts: every table that fits must pass; or there is
+        no table, and it is asked what is exposed in all of them, or in none.
+    known, doubting, intruder
+        The release with what the intruder knows besides; the same for one who doubts what the
+        release only seems to show, if it must be safe against him too; and what he knows besides
+        `knows`, in words.
     whole
         The table. If it is judged without the true counts, one of nobody: all that is left of the
         table are the cells that nobody can be in.
@@ -44,9 +49,12 @@ class Case:
     release: Release
     policy: Policy
     over: tuple[str, ...]
-    knows: tuple[Known, ...]
+    knows: tuple[Statement, ...]
     independent: bool
+    outside: bool
     known: Release
+    doubting: Release | None
+    intruder: tuple[str, ...]
     whole: Table
     shown: Mapping[tuple[str, ...], IntArray]
     remedy: str
@@ -60,7 +68,7 @@ class Case:
     @property
     def counts(self) -> IntArray | None:
         """The true counts of that margin; None if they are not to be looked at."""
-        return None if self.independent else self.margin.counts
+        return None if self.independent or self.outside else self.margin.counts
 
     @cached_property
     def empty(self) -> BoolArray:
@@ -84,6 +92,17 @@ class Case:
                 return np.asarray(laid_out.reshape(*shape, -1).sum(axis=-1))
         return None
 
+    @property
+    def doubted(self) -> Case:
+        """The same for an intruder who doubts what the release only seems to show."""
+        known = self.known if self.doubting is None else self.doubting
+        return replace(self, known=known, doubting=None)
+
+    @property
+    def start(self) -> Table | None:
+        """The table that solvers may start from: none if the true counts are not to be seen."""
+        return None if self.independent or self.outside else self.whole
+
 
 Margins = Iterable[str] | Iterable[Iterable[str]]
 """One margin, or several."""
@@ -98,8 +117,9 @@ def cases_of(
     policy: Policy | str | Path,
     *,
     over: Margins | None = None,
-    knows: Iterable[Known] = (),
+    knows: Iterable[Statement] = (),
     independent: bool = False,
+    effort: Budget = UNLIMITED,
 ) -> list[Case]:
     """Check what :func:`cellbounds.judge` is given; a case for each margin, what was asked first.
 
@@ -118,6 +138,7 @@ def cases_of(
         over=asked[0] if asked else None,
         knows=checked_knowledge(knows),
         independent=independent,
+        effort=effort,
     )
     wanted = spoken_margins(release)
     if asked:
@@ -185,8 +206,9 @@ def case_of(
     policy: Policy | str | Path,
     *,
     over: tuple[str, ...] | None = None,
-    knows: Iterable[Known] = (),
+    knows: Iterable[Statement] = (),
     independent: bool = False,
+    effort: Budget = UNLIMITED,
 ) -> Case:
     """Check what is to be judged over one margin, and put it together."""
     chosen, knowledge = policy_of(policy), checked_knowledge(knows)
@@ -194,19 +216,16 @@ def case_of(
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     if not isinstance(independent, bool):
         raise InvalidInput(f"independent={independent!r}; give True or False")
-    if table is None and not independent:
-        raise InvalidInput(
-            "no table to judge by; give the one that the release was made from, or "
-            "independent=True to ask whether every consistent table passes"
-        )
     judged_over = release.domain.names if over is None else over
     check_listable(release, judged_over)
     for rule in chosen.rules:
         rule.check(release.domain, judged_over)
-    known = informed(release, table, knowledge)
-    if table is None or independent:
-        table = _nobody(release, table)
-    notations = [one.notation for one in release.statements if not isinstance(one, Known)]
+    outside = table is None and not independent
+    known = informed(release, table, knowledge, chosen.against, unseen=independent, effort=effort)
+    whole = known.table
+    if whole is None or independent:
+        whole = nobody_of(release, whole)
+    notations = [one.notation for one in release.statements if one.published]
     remedy = "less knowledge beforehand"
     if notations:
         remedy = f"coarser figures in, or withholding, {listed(notations)}"
@@ -216,92 +235,15 @@ def case_of(
         over=judged_over,
         knows=knowledge,
         independent=independent,
-        known=known,
-        whole=table,
+        outside=outside,
+        known=known.release,
+        doubting=known.doubting,
+        intruder=known.sentences,
+        whole=whole,
         shown=_shown(release),
         remedy=remedy,
-        notes=(),
+        notes=known.notes,
     )
-
-
-def checked_knowledge(knows: Iterable[Known] | Known) -> tuple[Known, ...]:
-    """Check a list of what an intruder knows beforehand."""
-    listed = tuple(knows) if isinstance(knows, Iterable) else (knows,)
-    for one in listed:
-        if not isinstance(one, Known):
-            raise InvalidInput(
-                f"knows has {one!r}; give what the intruder knows as Known(variables, lower=, "
-                "upper=, values=)"
-            )
-    return listed
-
-
-def informed(release: Release, table: Table | None, knows: tuple[Known, ...]) -> Release:
-    """The release with everything the intruder knows besides, checked against the table.
-
-    Structural zeros of the table are known to everybody, so they are added if the release does
-    not say them itself.
-    """
-    if table is not None:
-        broken = violations(table, release)
-        if broken:
-            raise InvalidInput(
-                f"the table contradicts {', '.join(broken)}; judge a release that was made from it"
-            )
-    known = Release(release.domain, [*release.statements, *knows]) if knows else release
-    if table is None:
-        return known
-    for one in knows:
-        if violations(table, Release(release.domain, [one])):
-            raise InvalidInput(
-                f"knows: the {one.notation} contradicts the table; an intruder knows what is true "
-                "of it: correct the knowledge"
-            )
-    if not table.has_structural:
-        return known
-    unsaid = table.structural & ~_said_empty(known)
-    if not unsaid.any():
-        return known
-    blocked = np.full(unsaid.shape, None, dtype=object)
-    blocked[table.structural] = 0
-    zeros = Known(release.domain.names, upper=blocked)
-    return Release(known.domain, [*known.statements, zeros])
-
-
-def _nobody(release: Release, table: Table | None) -> Table:
-    """A table of nobody, with the structural zeros that the release tells or a table declares."""
-    domain = release.domain
-    stated = any(_of_every_cell(one, domain) for one in release.statements)
-    declared = table is not None and table.has_structural
-    if not stated and not declared:
-        return Table.from_cells(domain, np.zeros((0, len(domain.names)), dtype=np.int64), [])
-    structural = _said_empty(release)
-    if table is not None and declared:
-        structural |= table.structural
-    return Table(domain, np.zeros(domain.shape, dtype=np.int64), structural=structural)
-
-
-def _of_every_cell(statement: Statement, domain: Domain) -> TypeGuard[Known]:
-    return isinstance(statement, Known) and sorted(statement.variables) == sorted(domain.names)
-
-
-def only_closes(statement: Statement, domain: Domain) -> bool:
-    """Whether a statement says no more than that nobody can be in some cells of the table."""
-    if not _of_every_cell(statement, domain):
-        return False
-    known = statement.known(domain)
-    return not known.values and not bool((known.lower > 0).any() or (known.upper > 0).any())
-
-
-def _said_empty(release: Release) -> BoolArray:
-    """Cells that the release says to be zero."""
-    domain = release.domain
-    empty = np.zeros(domain.shape, dtype=bool)
-    for statement in release.statements:
-        if _of_every_cell(statement, domain):
-            order = [statement.variables.index(name) for name in domain.names]
-            empty |= np.transpose(statement.known(domain).upper == 0, order).astype(bool)
-    return empty
 
 
 def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
@@ -332,18 +274,3 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
 def margin_of(release: Release, table: Table, over: tuple[str, ...]) -> Table:
     """A margin of the table, of variables that the release may have derived."""
     return table.with_domain(release.domain).margin(over)
-
-
-def as_respondent(
-    release: Release,
-    over: tuple[str, ...],
-    labels: tuple[Label, ...],
-    *,
-    at_most: int | None = None,
-) -> Release:
-    """What somebody knows who is himself in this cell of a margin.
-
-    With `at_most` also that the cell is small: the tables in which he would be tried.
-    """
-    known = Known(over, lower={labels: 1}, upper=None if at_most is None else {labels: at_most})
-    return Release(release.domain, [*release.statements, known])

@@ -15,7 +15,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.results.answers import notations, value_entries
 from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
 from cellbounds.statements.notation import names_text
 from cellbounds.text import counted, label_keys
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
@@ -35,11 +35,19 @@ CHANGES = 3
 """Ways to change what was found that people are told."""
 
 DEPENDS = (
-    "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
-    "--independent judges without them)"
+    "this verdict depends on the confidential counts: keep it to yourself (a SAFE of "
+    "independent=True or --independent may be told)"
 )
 
+CANNOT_RERUN = "SAFE if the intruder cannot rerun the choice"
+"""Against whom a choice by the counts holds."""
+
 INDEPENDENT = "safe means: also against an intruder who reruns this on every table that fits"
+
+OUTSIDE = (
+    "judged without the table: UNSAFE is what is given away whatever table is behind it, SAFE that "
+    "nothing is in any of them; what lies between depends on the table"
+)
 
 
 class Outcome(Enum):
@@ -81,8 +89,8 @@ class Finding:
         The true count; None unless the verdict was made for the owner's eyes.
     response
         The response variable of a row.
-    respondent
-        The cell of the intruder who is himself in the table.
+    respondent, partner
+        The cell of the intruder who is himself in the table; and that of somebody who tells him.
     figure
         Whether it is about a published figure, whoever looks at it.
     """
@@ -97,6 +105,7 @@ class Finding:
     count: int | None = None
     response: str | None = None
     respondent: tuple[Label, ...] | None = None
+    partner: tuple[Label, ...] | None = None
     figure: bool = False
 
     @property
@@ -106,6 +115,18 @@ class Finding:
         texts = [f"{name}={label}" if label.isdecimal() else label for name, label in pairs]
         place = ", ".join(texts) or "everybody"
         return place if self.response is None else f"{place} ({self.response})"
+
+    @property
+    def place_key(self) -> tuple[object, ...]:
+        """What it is about: rule, place, and who looks."""
+        where = self.rule, self.response, self.variables, self.labels
+        return (*where, self.respondent, self.partner)
+
+    @property
+    def whose(self) -> str:
+        """The cells of the people who look, in words; empty if they are not in the table."""
+        cells = [self.respondent, self.partner]
+        return " and ".join(", ".join(map(str, cell)) for cell in cells if cell is not None)
 
     def place(self, over: tuple[str, ...]) -> str:
         """The place in words, beside cells of `over`: of another margin, with the margin."""
@@ -120,6 +141,8 @@ class Finding:
             "cell": dict(zip(self.variables, self.labels, strict=True)),
             **picked(self, "response", "respondent", "evidence", "change"),
         }
+        if self.partner is not None:
+            entries["partner"] = list(self.partner)
         if self.values is not None:
             entries |= value_entries(self.values)
         if self.count is not None:
@@ -150,13 +173,15 @@ class Verdict(Listing):
         What was judged.
     cells
         The findings, one for each rule and each cell, row or figure that the rule speaks of.
-    independent
-        Whether it was judged without the true counts.
+    independent, outside
+        Whether it was judged without the true counts, so that every table that fits must pass; or
+        without a table, so that UNSAFE is what is given away whatever table is behind the release.
     over, margins
         The variables of the margin whose cells were judged, those of the table unless chosen; and
         the margins whose cells were judged besides.
-    knows
-        What the intruder was taken to know besides.
+    knows, intruder
+        What the intruder was said to know besides; and what else he was taken to know, in words:
+        from the release itself, of N, and of the structure of the table.
     notes
         What was left out, and why.
     elsewhere
@@ -172,12 +197,14 @@ class Verdict(Listing):
     cells: tuple[Finding, ...]
     independent: bool
     over: tuple[str, ...]
-    knows: tuple[Known, ...] = ()
+    knows: tuple[Statement, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     margins: tuple[tuple[str, ...], ...] = ()
     _blame: Callable[[Finding], tuple[str, ...]] | None = field(repr=False, default=None)
     elsewhere: tuple[Finding, ...] = field(repr=False, default=())
+    outside: bool = False
+    intruder: tuple[str, ...] = ()
     broken: tuple[Finding, ...] = field(init=False)
     open: tuple[Finding, ...] = field(init=False)
     outcome: Outcome = field(init=False)
@@ -198,7 +225,12 @@ class Verdict(Listing):
     @property
     def warning(self) -> str:
         """Whether the verdict itself gives something away."""
-        return "" if self.independent else DEPENDS
+        return "" if self.independent or self.outside else DEPENDS
+
+    @property
+    def open_to_all(self) -> bool:
+        """Whether the verdict may be shown to anybody: it rests on what everybody knows."""
+        return (self.independent or self.outside) and not self.knows
 
     @property
     def domain(self) -> Domain:
@@ -245,11 +277,12 @@ class Verdict(Listing):
         rows: list[list[Any]] = []
         for one in self.cells:
             place = dict(zip(one.variables, map(str, one.labels), strict=True))
-            who = [*map(place.get, names), _text(one.respondent)]
+            who = [*map(place.get, names), one.whose or None]
             why = [one.evidence, one.change, one.count]
             rows.append([one.rule, one.outcome.value, one.where, *who, *why])
         # The last one, the count, has no name unless its owner looks.
-        return columns_of(header if self.independent else [*header, "count"], rows)
+        unseen = self.independent or self.outside
+        return columns_of(header if unseen else [*header, "count"], rows)
 
     def to_dict(self, *, public: bool = False) -> dict[str, Any]:
         """Plain values, versioned.
@@ -258,7 +291,7 @@ class Verdict(Listing):
         it only if they were made without the counts and without private knowledge: that a release
         is unsafe, and which cells a rule speaks of, says that counts are small.
         """
-        withheld = public and bool(self.knows or not self.independent)
+        withheld = public and not self.open_to_all
         entries: dict[str, Any] = {
             "format": FORMAT,
             "version": __version__,
@@ -271,6 +304,8 @@ class Verdict(Listing):
             "over": list(self.over),
             "margins": [list(names) for names in self.margins],
             "knows": [one.notation for one in self.knows],
+            "intruder": list(self.intruder),
+            "outside": self.outside,
         }
         if withheld:
             return entries
@@ -309,7 +344,7 @@ class Verdict(Listing):
         header = ["outcome", "rule", "place", *whose, "evidence"]
         rows = []
         for one in shown[:most]:
-            whose = [_text(one.respondent) or ""] if respondents else []
+            whose = [one.whose] if respondents else []
             rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence])
         ways = [f"what would change it: {one}" for one in self.changes[:CHANGES]]
         left = len(self.changes) - CHANGES
@@ -322,11 +357,9 @@ class Verdict(Listing):
             remarks.append(f"judged besides the cells: {self.besides}")
         if self.knows:
             remarks.append(f"the intruder also knows: {', '.join(p.notation for p in self.knows)}")
-        return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]
-
-
-def _text(labels: tuple[Label, ...] | None) -> str | None:
-    return None if labels is None else ", ".join(map(str, labels))
+        remarks += [f"the intruder knows: {sentence}" for sentence in self.intruder]
+        remarks += [INDEPENDENT] if self.independent else [OUTSIDE] if self.outside else []
+        return [*remarks, *self.notes]
 
 
 def touched_levels(

@@ -11,6 +11,7 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, policy_of
+from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.policies.scenarios import empty_rows
 from cellbounds.disclosure.safe_sets.candidates import Candidates, margin_texts, spoken_candidates
 from cellbounds.disclosure.safe_sets.set_search import SetJudge, judge_all, search
@@ -85,6 +86,7 @@ def safe_margins(
         if not isinstance(flag, bool):
             raise InvalidInput(f"{name}={flag!r}; give True or False")
     table, out = _already_out(table, given, total)
+    table = with_known_structure(table)
     wanted = margin_texts(table.domain, margins) if statements is None else statements
     candidates = Candidates.of(table.domain, out, spoken_candidates(table, wanted))
     _check(table, candidates)

@@ -26,7 +26,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
-from cellbounds.statements import Known, Release
+from cellbounds.statements import Release, Statement
 from cellbounds.utility.retained_utility import Retained, retained
 
 SHARE = 0.25
@@ -61,7 +61,7 @@ class BudgetedJudge:
     table: Table
     policy: Policy
     over: tuple[str, ...] | None
-    knows: tuple[Known, ...]
+    knows: tuple[Statement, ...]
     independent: bool
     original: Release
     effort: Budget
@@ -104,8 +104,17 @@ class BudgetedJudge:
         return judged(self.cases(release), budget, decisive=decisive)[0]
 
     def cases(self, release: Release) -> list[Case]:
-        """What is judged of a release."""
-        return cases_of(release, self.table, self.policy, over=self.over, knows=self.knows)
+        """What is judged of a release.
+
+        Where all tables that fit keep the policy or none does, nobody needs the counts.
+        """
+        return self.cases_of(release, unseen=self.independent and not self.policy.tells())
+
+    def cases_of(self, release: Release, *, unseen: bool) -> list[Case]:
+        """The same with or without the true counts."""
+        return cases_of(
+            release, self.table, self.policy, over=self.over, knows=self.knows, independent=unseen
+        )
 
     def about(self, table: Table, original: Release) -> BudgetedJudge:
         """The same about another table; whatever was counted so far."""
@@ -135,8 +144,8 @@ def suggest(
     over: Iterable[str] | None = None,
     most: int = 10,
     changes: int = 2,
-    knows: Iterable[Known] = (),
-    independent: bool = True,
+    knows: Iterable[Statement] = (),
+    independent: bool = False,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Suggestions:
@@ -150,7 +159,7 @@ def suggest(
         As for :func:`cellbounds.judge`.
     independent
         Show only what holds against an intruder who reruns this on every table that fits, and
-        rank them without the counts. False: they are safe if he cannot.
+        rank them without the counts. False: they are safe if he cannot rerun it.
     over
         Judge the cells of this margin alone.
     most
@@ -278,7 +287,7 @@ class _StrongSearch:
         return self._listed(judge, order, stop, asked)[0]
 
     def _cases(self, table: Table, release: Release) -> list[Case]:
-        return replace(self._judge, table=table).cases(release)
+        return replace(self._judge, table=table).cases_of(release, unseen=True)
 
 
 @dataclass(frozen=True, slots=True)

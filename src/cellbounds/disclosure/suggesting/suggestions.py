@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, overload
 
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
 from cellbounds.statements import Release
@@ -18,8 +19,8 @@ from cellbounds.version import __version__
 FORMAT = "cellbounds-suggest/1"
 
 DEPENDS = (
-    "these suggestions depend on the confidential counts: keep them, and that they were needed, to "
-    "yourself (independent=True or --independent judges without the counts)"
+    f"each of these is {CANNOT_RERUN} (--independent: also if he can); the list, and that it was "
+    "needed, depends on the counts: keep it to yourself"
 )
 
 RANKED = (
@@ -124,7 +125,7 @@ class Searched:
         if self.unsettled:
             words += f"; {self.unsettled} safe if nobody can rerun this, and not shown"
         if self.unrepeatable:
-            words += "; what was made by chance cannot be rerun (--with-counts suggests)"
+            words += "; what was made by chance cannot be rerun (suggest without --independent)"
         return words
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from cellbounds import errors
 from cellbounds.data.domain import Domain, Label
+from cellbounds.data.table import Table
 from cellbounds.disclosure.auditing import Audit, CellRisk
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.inference.chooser import exact_sums
@@ -170,8 +171,8 @@ class ReportLimits:
 USUAL_LIMITS = ReportLimits()
 
 
-def plain_verdict(verdict: Verdict) -> dict[str, Any]:
-    """The verdict with everything that breaks a rule or stayed open."""
+def plain_verdict(verdict: Verdict, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """The verdict with everything that breaks a rule or stayed open, and further notes."""
     outcomes = [cell.outcome for cell in verdict.cells]
     findings = (*verdict.broken, *verdict.open)
     where = f"first {findings[0].place(verdict.over)}: {findings[0].evidence}." if findings else ""
@@ -187,11 +188,13 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "outcome": verdict.outcome.value,
         "said": reasons[verdict.outcome],
         "independent": verdict.independent,
+        "outside": verdict.outside,
         "margins": [list(names) for names in verdict.margins],
         "besides": verdict.besides,
         "knows": [known.notation for known in verdict.knows],
+        "intruder": list(verdict.intruder),
         "warning": verdict.warning,
-        "notes": list(verdict.notes),
+        "notes": [*verdict.notes, *notes],
         "summary": {outcome.value: outcomes.count(outcome) for outcome in Outcome},
         "findings": [_plain(verdict, finding) for finding in findings],
     }
@@ -206,6 +209,7 @@ def _plain(verdict: Verdict, finding: Finding) -> dict[str, Any]:
         "labels": [*map(plain_label, finding.labels)],
         "response": finding.response,
         "respondent": finding.respondent and [*map(plain_label, finding.respondent)],
+        "partner": finding.partner and [*map(plain_label, finding.partner)],
         "where": finding.place(verdict.over),
         **picked(finding, "evidence", "change"),
     }
@@ -372,11 +376,6 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _is_public(verdict: Verdict | None) -> bool:
-    """Whether a verdict may be shown to anybody: it rests on what everybody knows."""
-    return verdict is not None and verdict.independent and not verdict.knows
-
-
 def public_cells(
     source: Audit | Attainable, known: Release, budget: Budget, limits: ReportLimits
 ) -> tuple[tuple[CellRisk, ...], dict[str, str]]:
@@ -403,7 +402,7 @@ def public_cells(
             except (errors.TooMuchWork, errors.Unsettled, errors.UnsupportedRelease) as problem:
                 why = f"not worked out: {problem}"
                 return (), {"name": "none", "evidence": "none", "said": why}
-        told = _is_public(source.verdict)
+        told = source.verdict.open_to_all
         cells = tuple(
             replace(cell, values=values, count=None, outcome=cell.outcome if told else Outcome.SAFE)
             for cell, values in zip(source.cells, sets, strict=False)  # some may not be listed
@@ -447,7 +446,8 @@ def public_part(
     if verdict is not None:
         words = "judged by the owner of the table; the outcome depends on confidential counts"
     told: dict[str, Any] = {"outcome": None, "said": words, "notes": []}
-    if verdict is not None and _is_public(verdict):
+    open_to_all = verdict is not None and verdict.open_to_all
+    if verdict is not None and open_to_all:
         told = plain_verdict(verdict)
     marks = [mark_of(cell) for cell in cells]
     several = [cell for cell in cells if cell.values.settled and 1 < _size(cell) < UNBOUNDED]
@@ -459,7 +459,7 @@ def public_part(
         "over": list(over),
         "variables": [[name, [*map(plain_label, domain.levels(name))]] for name in over],
         "columns": list(columns_of(domain, responses_of(release))),
-        "cells": [plain_cell(cell, judged=_is_public(verdict)) for cell in cells],
+        "cells": [plain_cell(cell, judged=open_to_all) for cell in cells],
         "summary": {
             "cells": len(cells),
             "exact": marks.count("exact"),
@@ -531,7 +531,7 @@ WARNING = "this part holds confidential counts and what follows from them: keep 
 
 
 def internal_part(
-    audit: Audit, chances: CellPosteriors, budget: Budget, limits: ReportLimits
+    audit: Audit, table: Table, chances: CellPosteriors, budget: Budget, limits: ReportLimits
 ) -> dict[str, Any]:
     """Verdict, findings, counts, blame, utility; posteriors of the cells at risk.
 
@@ -550,11 +550,11 @@ def internal_part(
     )
     return {
         "warning": WARNING,
-        "verdict": plain_verdict(audit.verdict),
+        "verdict": plain_verdict(audit.verdict, [one.remedy for one in audit.determines]),
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
         "blame": _blamed(audit, budget, limits),
         "posteriors": plotted(chances, risky, chosen, limits, counts=True),
-        "utility": _utility(audit, chances, budget, limits),
+        "utility": _utility(audit, table, chances, budget, limits),
     }
 
 
@@ -564,12 +564,12 @@ def _size(cell: CellRisk) -> Any:
 
 
 def _utility(
-    audit: Audit, chances: CellPosteriors, budget: Budget, limits: ReportLimits
+    audit: Audit, table: Table, chances: CellPosteriors, budget: Budget, limits: ReportLimits
 ) -> dict[str, Any]:
     """What a reader gets from the release: its figures, and the best guess of the table."""
     try:
         with stopped_late(budget):
-            own = retained(audit.table, audit.release).to_dict()
+            own = retained(table, audit.release).to_dict()
     except errors.CellboundsError as problem:
         return {"said": f"not worked out: {problem}"}
     return {
@@ -579,20 +579,22 @@ def _utility(
             "total variation distance in their row"
         ),
         "figures": own,
-        "posterior_mean_hellinger": _hellinger(audit, chances, limits),
+        "posterior_mean_hellinger": _hellinger(audit, table, chances, limits),
     }
 
 
-def _hellinger(audit: Audit, chances: CellPosteriors, limits: ReportLimits) -> float | None:
+def _hellinger(
+    audit: Audit, table: Table, chances: CellPosteriors, limits: ReportLimits
+) -> float | None:
     """The distance of the expected table from the true one; None if it is not worked out."""
     cells = len(audit.cells)
     if chances.at is None or not audit.answer.size == cells <= limits.means:
         return None
-    if audit.table.total == 0:
+    if table.total == 0:
         return None
     try:
         means = np.array([chances.at(cell.labels).mean for cell in audit.cells])
     except (errors.TooMuchWork, errors.Unsettled):
         return None
-    true = as_floats(audit.table.margin(audit.answer.over)).ravel()
+    true = as_floats(table.margin(audit.answer.over)).ravel()
     return _rounded(distance_of(true, means))

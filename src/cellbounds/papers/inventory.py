@@ -1,0 +1,92 @@
+"""Every table and figure of the papers, with what came of it; nothing is left out silently."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TypeVar
+
+from cellbounds.papers.printed_figures import Comparison
+from cellbounds.papers.times import Timing
+from cellbounds.text import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A table or figure of a document, and whether our figures agree with it."""
+
+    document: str
+    item: str
+    status: str
+
+
+def inventory(compared: Sequence[Comparison], times: Sequence[Timing]) -> list[Entry]:
+    """What came of each table and figure of the documents that were compared."""
+    text = (resources.files("cellbounds.papers") / "data" / "inventory.csv").read_text("utf-8")
+    documents = {one.document for one in compared}
+    return [
+        Entry(document, item, note or _status(document, places.split(";"), compared, times))
+        for document, item, places, note in list(csv.reader(text.splitlines()))[1:]
+        if document in documents
+    ]
+
+
+def _status(
+    document: str, places: list[str], compared: Sequence[Comparison], times: Sequence[Timing]
+) -> str:
+    said = [*_compared(_at(document, places, compared)), *_timed(_at(document, places, times))]
+    assert said, f"document {document} has nothing at {places}"
+    return "; ".join(said)
+
+
+Line = TypeVar("Line", Comparison, Timing)
+
+
+def _at(document: str, places: list[str], lines: Sequence[Line]) -> list[Line]:
+    """What stands at some places; "Table 1" has "Table 1(c)" with it, but not "Table 10"."""
+    return [
+        one
+        for one in lines
+        if one.document == document
+        and any(
+            one.place.startswith(place) and not one.place[len(place) :][:1].isdigit()
+            for place in places
+        )
+    ]
+
+
+def _compared(lines: Sequence[Comparison]) -> Iterator[str]:
+    missing = sorted({one.missing for one in lines if one.missing})
+    odd = [one for one in lines if not one.missing and not one.as_expected]
+    wrong = [one for one in lines if not one.missing and one.error and one.as_expected]
+    if odd:
+        yield f"DIFFERS without a known reason: {', '.join(one.item for one in odd)}"
+    if wrong:
+        first, *others = dict.fromkeys(one.error for one in wrong)
+        more = f", and {counted(len(others), 'reason')} more" if others else ""
+        agree = len(lines) - len(wrong) - len(odd)
+        rest = f" ({agree} of {len(lines)} figures agree)" if agree else ""
+        yield f"the paper errs: {first}{more}{rest}"
+    elif lines and not missing and not odd:
+        yield f"agrees ({counted(len(lines), 'figure')})"
+    if missing:
+        yield f"data not at hand: {', '.join(missing)}"
+
+
+def _timed(lines: Sequence[Timing]) -> Iterator[str]:
+    if not lines:
+        return
+    missing = sorted({one.missing for one in lines if one.missing})
+    ran = [one for one in lines if one.ours is not None]
+    if any(not one.as_printed for one in ran):
+        yield "DIFFERS without a known reason: the size of a table"
+    elif ran:
+        ratios = sorted(one.printed / one.ours for one in ran if one.ours)
+        yield (
+            f"agrees in the sizes of {counted(len(ran), 'table')}; printed times are "
+            f"{ratios[0]:,.0f} to {ratios[-1]:,.0f} times ours"
+        )
+    if missing:
+        yield f"data not at hand: {', '.join(missing)}"
