@@ -54,10 +54,16 @@ def document002() -> list[Case]:
     return [
         Case("2x2 margins", publish(small, [[name] for name in PAIR]), two, small, 56),
         Case("2x2, 37 tables", reached(small), two, small, 37),
-        Case("2x2 rounded rates", cb.publish(small, rates, eps="0.05"), two, small, 12_331),
+        Case(
+            "2x2 rounded rates",
+            cb.publish(small, rates, eps="0.05", rule="interval"),
+            two,
+            small,
+            12_331,
+        ),
         Case(
             "2x2x2 rounded rates",
-            cb.publish(trial, rates, eps="0.05"),
+            cb.publish(trial, rates, eps="0.05", rule="interval"),
             three,
             trial,
             31_529_550_048,
@@ -132,5 +138,5 @@ def czech6_all(data: Path, ways: int) -> Case:
 def delinquent() -> Case:
     """The table of delinquent children given rates to two decimals."""
     table = cb.datasets.read("delinquent")
-    release = cb.publish(table, "[education|county]@2", rounding="consistent")
+    release = cb.publish(table, "[education|county]@2", rounding="consistent", rule="interval")
     return Case("delinquent rates, 2 digits", release, "uniform", table, 403)

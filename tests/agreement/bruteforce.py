@@ -145,7 +145,8 @@ def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:
         return value == entry
     return {
         "nearest": 2 * entry - base <= 2 * value < 2 * entry + base,
-        "half-even": abs(2 * value - 2 * entry) <= base,
+        "half-even": halves_to_even(Fraction(value, base)) * base == entry
+        or (statement.interval and abs(2 * value - 2 * entry) <= base),
         "down": value // base * base == entry,
         "up": -(-value // base) * base == entry,
         "random": entry in (value // base * base, -(-value // base) * base),
@@ -190,6 +191,39 @@ def looked_up(given, index, labels):
     return given
 
 
+def halves_to_even(number: Fraction) -> int:
+    whole, rest = divmod(number, 1)
+    return int(whole) + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2 == 1))
+
+
+def printed(row: list[int], unit: int, rounding: str) -> list[int]:
+    """What a rule prints of a row, in units of the last decimal."""
+    shares = [Fraction(unit * count, sum(row)) for count in row]
+    if rounding == "consistent":
+        figures = [share // 1 for share in shares]
+        while sum(figures) < unit:
+            # The first of the largest remainders that did not go up yet.
+            left = [share - figure for share, figure in zip(shares, figures, strict=True)]
+            figures[left.index(max(left))] += 1
+        return figures
+    rules = {
+        "nearest": lambda share: (share + Fraction(1, 2)) // 1,
+        "half-even": halves_to_even,
+        "down": lambda share: share // 1,
+        "up": lambda share: -(-share // 1),
+    }
+    return [rules[rounding](share) for share in shares]
+
+
+def reprinted(statement: Conditional, row: list[int], figures: list[Fraction | None]) -> bool:
+    """Whether rounding a row again prints the figures that are shown of it."""
+    unit = 10**statement.digits
+    return all(
+        figure is None or figure * unit == again
+        for figure, again in zip(figures, printed(row, unit, statement.rounding), strict=True)
+    )
+
+
 def rate_fits(statement: Conditional, figure: Fraction | None, eps, true: Fraction) -> bool:
     if figure is None:
         return True
@@ -198,6 +232,8 @@ def rate_fits(statement: Conditional, figure: Fraction | None, eps, true: Fracti
         return distance < eps if statement.strict else distance <= eps
     if statement.rounding is None:
         return true == figure
+    if not statement.interval:
+        return True  # asked of the whole row
     unit = Fraction(1, 10**statement.digits)
     return {
         "nearest": figure - unit / 2 <= true < figure + unit / 2,
@@ -224,6 +260,9 @@ def conditional_holds(statement: Conditional, release: Release, counts: np.ndarr
                 return False
             continue
         if total < 1:
+            return False
+        ruled = statement.rounding is not None and not statement.interval
+        if ruled and not reprinted(statement, margin[i].tolist(), list(rates[i])):
             return False
         for j in range(rates.shape[1]):
             true = Fraction(int(margin[i, j]), total)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bruteforce import cell_index_of, count_fits, looked_up, rate_fits, total_holds
+from bruteforce import cell_index_of, count_fits, looked_up, rate_fits, reprinted, total_holds
 from cellbounds import Conditional, Known, Linear, Margin, Release, Total
 
 
@@ -131,6 +131,8 @@ def rates_fit(statement: Conditional, margin: np.ndarray) -> np.ndarray:
             fits &= total == 0
             continue
         fits &= total >= 1
+        if statement.rounding is not None and not statement.interval:
+            fits &= printed_so(statement, margin[:, i], list(rates[i]))
         most = int(total.max(initial=0))
         for j in range(rates.shape[1]):
             allowed = np.zeros((most + 1, most + 1), dtype=bool)
@@ -139,6 +141,13 @@ def rates_fit(statement: Conditional, margin: np.ndarray) -> np.ndarray:
                     allowed[x, n] = rate_fits(statement, rates[i, j], eps[i, j], Fraction(x, n))
             fits &= allowed[margin[:, i, j], total]
     return fits
+
+
+def printed_so(statement: Conditional, rows: np.ndarray, figures: list) -> np.ndarray:
+    """Which rows, each rounded again by the rule, show the same figures."""
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    again = [bool(sum(row)) and reprinted(statement, row, figures) for row in distinct.tolist()]
+    return np.array(again, dtype=bool)[place.ravel()]
 
 
 def most_records(release: Release, limit: int) -> int | None:

@@ -148,7 +148,8 @@ def loose_margins(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
         rule = draw(st.sampled_from(sorted(COUNT_ROUNDINGS)))
         seed = np.random.default_rng(draw(st.integers(0, 3))) if rule == "random" else None
         entries = round_counts(margin, base, rule, seed).astype(object)
-        options = {"base": base, "rounding": rule}
+        reading = draw(st.sampled_from(["rounding", "interval"]))
+        options = {"base": base, "rounding": rule, "rule": reading}
     for place, value in enumerate(margin.flat):
         value = int(value)
         kind = draw(st.sampled_from(["shown", "shown", "hidden", "below", "above", "between"]))
@@ -214,6 +215,7 @@ def rates(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
             options["strict"] = draw(st.booleans())
         elif (held > 0).any():
             options["rounding"], options["digits"] = rule, digits
+            options["rule"] = draw(st.sampled_from(["rounding", "rounding", "interval"]))
     missing = draw(st.sampled_from(["zero", "zero", "zero", "suppressed"]))
     if draw(st.integers(0, 5)) == 0:
         missing = "suppressed"

@@ -67,7 +67,7 @@ def conditionals(draw, domain: Domain, counts: np.ndarray):
     rows = int(np.prod(shape[: len(given)], dtype=int))
     margin = margin.reshape(rows, -1)
     sums = margin.sum(axis=1)
-    style = draw(st.sampled_from(["exact", "rounded", "eps", "eps", "any", "mixed"]))
+    style = draw(st.sampled_from(["exact", "rounded", "rounded", "eps", "any", "mixed", "both"]))
     options: dict = {}
     if style == "exact":
         rates = [
@@ -80,6 +80,11 @@ def conditionals(draw, domain: Domain, counts: np.ndarray):
         rule = draw(st.sampled_from(sorted(ROUNDINGS)))
         if style == "rounded":
             options["rounding"] = rule
+            options["rule"] = draw(st.sampled_from(["rounding", "rounding", "interval"]))
+        elif style == "both":
+            # A rule and a tolerance, which may say less than the rule or more.
+            wide = ["1"] if rule == "consistent" else ["0", "0.01", "0.05", "0.25", "1"]
+            options["rounding"], options["eps"] = rule, draw(st.sampled_from(wide))
         else:
             pool = ["0", "0.01", "0.05", "0.1", "1/3", "0.25", "0.5", "0.7", "1"]
             if style == "mixed":
@@ -113,7 +118,7 @@ def conditionals(draw, domain: Domain, counts: np.ndarray):
     shaped[:] = [rate for row in rates for rate in row]
     if all(rate is None for rate in shaped) and options.get("rounding"):
         options.pop("rounding")
-    if any(isinstance(rate, str) for rate in shaped) and "eps" not in options:
+    if any(isinstance(rate, str) for rate in shaped) and style in ("rounded", "both"):
         options["digits"] = digits
     return Conditional(
         responses, given, rates=shaped.reshape(shape).tolist(), missing=missing, **options

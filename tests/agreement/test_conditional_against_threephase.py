@@ -38,7 +38,7 @@ def row_problems(draw):
     digits = draw(st.sampled_from([1, 1, 2]))
     rule = draw(st.sampled_from(["nearest", "half-even", "down", "up", "consistent"]))
     units = round_rows(counts, digits, rule)
-    options: dict = {"rounding": rule, "digits": digits}
+    options: dict = {"rounding": rule, "digits": digits, "rule": "interval"}
     if draw(st.booleans()):
         options = {
             "eps": draw(st.sampled_from(["0.1", "0.05", "0.03", "0.01", "0.005", "0"])),
@@ -158,7 +158,7 @@ def test_extremes_that_come_late(total, rounding, rates):
             "col": [f"c{j}" for j in range(len(rates[0]))],
         }
     )
-    conditional = cb.Conditional(["col"], ["row"], rates=rates, rounding=rounding)
+    conditional = cb.Conditional(["col"], ["row"], rates=rates, rounding=rounding, rule="interval")
     check_everything(cb.Release(domain, [cb.Total(total), conditional]), total)
 
 

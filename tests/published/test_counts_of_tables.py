@@ -165,9 +165,9 @@ def test_analgesic_two_way(case):
     ("options", "key"),
     [
         ({}, "exact rates"),
-        ({"eps": "0.05"}, "within 0.05"),
-        ({"eps": "0.05", "strict": True}, "within 0.05, strict"),
-        ({"eps": "0.1"}, "within 0.1"),
+        ({"eps": "0.05", "rule": "interval"}, "within 0.05"),
+        ({"eps": "0.05", "strict": True, "rule": "interval"}, "within 0.05, strict"),
+        ({"eps": "0.1", "rule": "interval"}, "within 0.1"),
     ],
     ids=str,
 )
@@ -184,5 +184,7 @@ def test_analgesic_counts_agree_between_documents():
     assert exact == ANALGESIC["tables_2x2x2_given_exact_rates"] == 3_735_270
     assert rounded == ANALGESIC["tables_2x2x2_given_rates_within_0.05"] == 31_529_550_048
     table = cb.datasets.read("analgesic")
-    published = cb.publish(table, "[response|treatment]@1", eps="0.05").statements[0]
+    published = cb.publish(table, "[response|treatment]@1", eps="0.05", rule="interval").statements[
+        0
+    ]
     assert published.rates.tolist() == fractions(ANALGESIC["rows"][0]["rates"])

@@ -53,7 +53,7 @@ def two_way_release(name: str) -> cb.Release:
         return cb.publish(SMALL, "[treatment]", "[response]")
     if name == LINE:
         return cb.Release(SMALL.domain, line())
-    return cb.publish(SMALL, "[response|treatment]@1", **OPTIONS[name])
+    return cb.publish(SMALL, "[response|treatment]@1", rule="interval", **OPTIONS[name])
 
 
 def three_way_release(name: str) -> cb.Release:
@@ -61,7 +61,7 @@ def three_way_release(name: str) -> cb.Release:
         return cb.publish(TRIAL, "[response|treatment]")
     if name == LINE:
         return cb.Release(TRIAL.domain, line())
-    return cb.publish(TRIAL, "[response|treatment]@1", **OPTIONS[name])
+    return cb.publish(TRIAL, "[response|treatment]@1", rule="interval", **OPTIONS[name])
 
 
 def listed_tables(name: str) -> list[list[int]]:

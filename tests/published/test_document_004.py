@@ -275,7 +275,10 @@ def test_table_7_is_the_consistent_rounding_of_table_5():
 
 def test_table_7a_three_digits_recover_the_table():
     release = cb.publish(
-        cb.datasets.read("delinquent"), "[education|county]@3", rounding="consistent"
+        cb.datasets.read("delinquent"),
+        "[education|county]@3",
+        rounding="consistent",
+        rule="interval",
     )
     assert cell_values(release, 4) == [[[n] for n in row] for row in TRUE_DELINQUENT]
 
@@ -290,7 +293,10 @@ def test_table_8_from_given_rates(lower):
 
 def test_table_8_from_the_owners_table():
     release = cb.publish(
-        cb.datasets.read("delinquent"), "[education|county]@2", rounding="consistent"
+        cb.datasets.read("delinquent"),
+        "[education|county]@2",
+        rounding="consistent",
+        rule="interval",
     )
     sums = cb.bounds(release, over=["county"])
     assert list(zip(sums.lower.tolist(), sums.upper.tolist(), strict=True)) == [
@@ -455,7 +461,7 @@ def test_the_largest_counts():
 def test_analgesic_rounded(case):
     rates, rule = case["rates"], {"eps": case["eps"], "strict": case["strict"]}
     table = cb.datasets.read("analgesic")
-    three_way = cb.publish(table, "[response|treatment]@1", **rule)
+    three_way = cb.publish(table, "[response|treatment]@1", rule="interval", **rule)
     assert three_way.statements[0].rates.tolist() == fractions(rates)
     own = ["treatment", "response"]
     for release, over, given in (
@@ -564,6 +570,7 @@ def test_prior_of_one_in_every_cell_rules_out_tables_with_zeros():
             f"[recovery|center,status,treatment]@{digits}",
             rounding="consistent",
             eps=eps,
+            rule="interval",
         )
         assert cb.bounds(release).evidence is cb.Evidence.EXACT
         ones = cb.Known(table.domain.names, lower=1)

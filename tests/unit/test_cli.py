@@ -620,8 +620,11 @@ def test_rounding_eps_and_strict(run, safe):
 
     assert notes() == "[col|row] 1 decimal, nearest"
     assert notes("--rounding", "down") == "[col|row] 1 decimal, down"
-    assert notes("--eps", "0.1") == "[col|row] within eps <= 1/10"
-    assert notes("--eps", "0.1", "--strict") == "[col|row] within eps < 1/10"
+    assert notes("--eps", "0.1") == "[col|row] 1 decimal, nearest, within eps <= 1/10"
+    wide = notes("--eps", "0.1", "--rule", "interval")
+    assert wide == "[col|row] within eps <= 1/10"
+    closer = notes("--eps", "0.1", "--strict")
+    assert closer == "[col|row] 1 decimal, nearest, within eps < 1/10"
 
 
 def test_records_variables_delimiter_and_encoding(run, tmp_path):

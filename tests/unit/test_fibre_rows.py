@@ -166,11 +166,11 @@ def test_a_row_of_suppressed_rates_holds_anything():
 def test_many_columns_are_counted_alike_in_all_ways():
     rates = [["0.02", "0.03", "0.05", "0.1", "0.1", "0.15", "0.25", "0.3"]]
     line = fibre_of(table_of(rates, Total(upper=160), eps="0.04")).system.types[0]
-    lower, upper = line.ranges(line.sums)
+    _, lower, upper = line.boxes
     rest = line.sums - lower.sum(axis=0)
     by_exclusion = _by_exclusion(upper - lower, [1] * 8, rest)
     assert row_counts(line, 1e9) == by_exclusion
-    assert _by_products(line, lower, upper, 1e9) == by_exclusion
+    assert _by_products(line, line.sums, lower, upper, 1e9) == by_exclusion
     running = [
         _sum_of_products([[1] * (width + 1) for width in widths], left)
         for widths, left in zip((upper - lower).T.tolist(), rest.tolist(), strict=True)

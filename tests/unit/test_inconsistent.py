@@ -39,9 +39,13 @@ def test_a_row_that_no_counts_make_is_named(kind, total):
 
 def test_closed_ends_make_the_same_row_possible():
     touching = [["0.50", "0.50"], ["0.49", "0.50"]]
-    answer = cb.bounds(release(touching, total=2 * 200, rounding="half-even"))
+    how = {"total": 2 * 200, "rounding": "half-even"}
+    answer = cb.bounds(release(touching, rule="interval", **how))
     # .495 and .505: only a row of 200, 400, ... = 99/200 and 101/200
     assert answer["b", "x"] == (99, 99)
+    # But halves go to the even digit: .495 is printed as .50.
+    with pytest.raises(cb.InconsistentRelease, match="row=b"):
+        cb.bounds(release(touching, **how))
 
 
 def test_a_strict_tolerance_excludes_its_ends():

@@ -132,7 +132,9 @@ def test_rounding_rules_for_an_odd_base(rounding, lower, upper):
 
 def test_even_bases_have_halves():
     assert ends(10, base=10) == (5, 14)
-    assert ends(10, base=10, rounding="half-even") == (5, 15)
+    assert ends(10, base=10, rounding="half-even") == (6, 14)  # 5 goes to 0, 15 to 20
+    assert ends(20, base=10, rounding="half-even") == (15, 25)
+    assert ends(10, base=10, rounding="half-even", rule="interval") == (5, 15)
     assert ends(0, base=10) == (0, 4)
     assert ends(0, base=10, rounding="up") == (0, 0)
     assert ends("20", base=np.int64(10)) == (15, 24)

@@ -83,8 +83,12 @@ def test_structural_zeros_are_public():
     assert cb.bounds(release)["m", "pregnant"] == (0, 0)
 
 
-def test_an_announced_tolerance_replaces_the_rounding(table):
+def test_an_announced_tolerance_stands_beside_the_rounding(table):
     release = cb.publish(table, "[col|row]@1", eps="0.1", strict=True)
+    rates = release.statements[0]
+    assert rates.intervals.interval(0, 0) == (Fraction(1, 4), Fraction(7, 20), False, True)
+    assert rates.rounding == "nearest"
+    release = cb.publish(table, "[col|row]@1", eps="0.1", strict=True, rule="interval")
     rates = release.statements[0]
     assert rates.intervals.interval(0, 0) == (Fraction(1, 5), Fraction(2, 5), True, True)
     assert rates.rounding is None
@@ -120,12 +124,16 @@ def test_refusals(table, statements, options, said):
         cb.publish(table, *statements, **options)
 
 
-def test_rounding_makes_the_figures_and_eps_says_what_they_stand_for():
+def test_eps_says_no_less_than_the_rounding():
     domain = cb.Domain({"row": ["r"], "col": ["x", "y"]})
     release = cb.publish(cb.Table(domain, [[1, 2]]), "[col|row]@1", rounding="up", eps="0.1")
     rates = release.statements[0]
     assert rates.rates.tolist() == [[Fraction(4, 10), Fraction(7, 10)]]
-    assert rates.intervals.interval(0, 0) == (Fraction(3, 10), Fraction(1, 2), False, False)
+    assert rates.intervals.interval(0, 0) == (Fraction(3, 10), Fraction(2, 5), True, False)
+    told = {"rounding": "up", "eps": "0.1", "rule": "interval"}
+    release = cb.publish(cb.Table(domain, [[1, 2]]), "[col|row]@1", **told)
+    wide = release.statements[0].intervals.interval(0, 0)
+    assert wide == (Fraction(3, 10), Fraction(1, 2), False, False)
 
 
 def test_a_table_of_nobody():

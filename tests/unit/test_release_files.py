@@ -345,7 +345,7 @@ BAD = {
     "eps negative": (GOOD + 'eps = "-0.1"\n', "negative"),
     "eps in words": (GOOD + 'eps = "small"\n', "'small'"),
     "eps of another shape": (GOOD + 'eps = ["0.1"]\n', "shape"),
-    "eps and rounding": (GOOD + 'eps = 0.1\nrounding = "up"\n', "give one of them"),
+    "eps and rounding": (GOOD + 'eps = 0.1\nrounding = "up"\nrule = "interval"\n', "give one of"),
     "missing unknown": (GOOD + 'missing = "gone"\n', "gone"),
     "missing not explained": (GOOD.replace('"0.6"', '""'), "missing="),
     "total negative": (GOOD.replace("= 50", "= -50"), "0 or more"),

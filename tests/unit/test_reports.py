@@ -559,11 +559,15 @@ def test_statements_in_words():
     said = published(release)
     words = {one["notation"]: one["meaning"] for one in said["statements"]}
     assert words["[b|a]@2"].endswith(
-        "p - 0.005 <= rate <= p + 0.005; 2 of 6 figures are not shown (rows that hold nobody)"
+        "p - 0.005 <= rate <= p + 0.005 if its last digit is even, without the ends if it is odd; "
+        "2 of 6 figures are not shown (rows that hold nobody)"
     )
     assert words["[a,b]<5"] == "counts of a, b; 4 of 6 as ranges"
     assert words["[b]~5"].startswith("counts of b; rounded to multiples of 5, half-even: a figure")
-    assert words["[b]~5"].endswith("p - 2.5 <= count <= p + 2.5; summed over a")
+    assert words["[b]~5"].endswith(
+        "p - 2.5 <= count <= p + 2.5 if p is an even multiple of 5, without the ends if odd; "
+        "summed over a"
+    )
     assert words["[c]"] == "counts of c; exact; summed over b"
     assert said["derived"] == [
         {"name": "c", "of": "a", "levels": [["xy", ["x", "y"]], ["z", ["z"]]]}

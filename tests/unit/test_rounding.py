@@ -106,9 +106,17 @@ def test_every_rule_is_covered():
 @pytest.mark.parametrize("rule", INTERVALS)
 def test_what_a_figure_stands_for(rule):
     below, above, low_open, high_open = INTERVALS[rule]
-    rates = cb.Conditional(["c"], ["r"], rates=[["0.37", "0.63"]], rounding=rule)
+    rates = cb.Conditional(["c"], ["r"], rates=[["0.37", "0.63"]], rounding=rule, rule="interval")
     figure = Fraction(37, 100)
-    assert rates.intervals.interval(0, 0) == (figure + below, figure + above, low_open, high_open)
+    expected = (figure + below, figure + above, low_open, high_open)
+    assert rates.intervals.interval(0, 0) == expected
+    by_rule = cb.Conditional(["c"], ["r"], rates=[["0.37", "0.63"]], rounding=rule)
+    # Both figures are odd; and rows that add to one are read together.
+    if rule == "half-even":
+        expected = (figure + below, figure + above, True, True)
+    if rule != "consistent":
+        assert by_rule.intervals.interval(0, 0) == expected
+    assert (by_rule.intervals.remainders is not None) is (rule == "consistent")
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -129,8 +137,9 @@ def test_eps_is_closed_unless_strict(strict):
         ("down", "0.4", False),  # [.4, .5): open above
         ("up", "0.5", True),
         ("up", "0.6", False),  # (.5, .6]: open below
-        ("consistent", "0.4", True),  # [.3, .5]
-        ("consistent", "0.6", True),  # [.5, .7]
+        ("consistent", "0.5", True),
+        ("consistent", "0.4", False),  # a rate that is a whole number of units prints itself
+        ("consistent", "0.6", False),
     ],
 )
 def test_ends_decide_boundary_tables(rule, figure, consistent):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
@@ -24,7 +24,7 @@ from cellbounds.model.rates.offset_sets import (
 )
 from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
-from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
+from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
 from cellbounds.solvers.conditional.cells import CellCounts
 from cellbounds.solvers.conditional.feasible import SumSet, solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts
@@ -119,6 +119,8 @@ def nothing_left():
 @example(nothing_left(), True)
 def test_rates_are_compiled_as_one_by_one(release, closed):
     place = next(k for k, one in enumerate(release.statements) if isinstance(one, cb.Conditional))
+    # Rows that add to one by their rule are compiled in pairs of columns.
+    assume(release.statements[place].intervals.remainders is None)
     system = compile_release(release, closed=closed)
     found = []
     for row in np.flatnonzero(system.statement == place).tolist():
@@ -193,8 +195,7 @@ def test_counts_from_runs_are_those_from_every_row_sum(table, digits, rule):
         singles, runs = counts._split(row, solution.feasible[row])
         spread = [n for first, last, step in runs for n in range(first, last + 1, step)]
         assert sorted([*singles.tolist(), *spread]) == sums.tolist()
-        limits = evaluator.limits(np.array([row]), sums[None, :])
-        low, high = ranges_within(*limits, sums[None, :])
+        low, high, *_ = evaluator.ranges(np.array([row]), sums[None, :])
         for column, found in enumerate(counts.row_values(row)):
             exact = solution.shapes.exact[row, column]
             share, scale = solution.shapes.share[row, column], solution.problem.scale[row]

@@ -18,14 +18,10 @@ import cellbounds as cb
 from bruteforce import compositions, holds
 from cellbounds.certificates.verifying import verify as verifying
 from cellbounds.certificates.verifying import verify_certificate
+from cellbounds.certificates.verifying.inequalities import sum_at_least, sum_at_most
 from cellbounds.certificates.verifying.proofs import CpModel, Reprover
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import (
-    SumStatement,
-    read_statement,
-    sum_at_least,
-    sum_at_most,
-)
+from cellbounds.certificates.verifying.statements import SumStatement, read_statement
 from cellbounds.certificates.verifying.verify import digest
 from cellbounds.cli.checks import verify
 from cellbounds.runtime import isolation
@@ -685,7 +681,9 @@ MALFORMED = {
     ),
     "eps and a rule": (
         ("release", "statements", 0),
-        rates("b", "a", [["0", "1"], ["1", "0"]], rounding="up", digits=1, eps="1"),
+        rates(
+            "b", "a", [["0", "1"], ["1", "0"]], rounding="up", digits=1, eps="1", rule="interval"
+        ),
         "both eps",
     ),
     "eps below 0": (

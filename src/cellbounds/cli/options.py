@@ -51,7 +51,8 @@ HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural nestings "
     "encoding delimiter merges tables marks hierarchies totals no_totals base base_rounding absent "
     "sums header index thousands",
-    "What is published": "rounding eps strict no_total count_rounding noise seed allow_outside",
+    "What is published": "rounding eps strict rule no_total count_rounding noise seed "
+    "allow_outside",
     "How it is judged": "policy independent intruder knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
@@ -365,6 +366,7 @@ publishing_options = combined(
     option(f"--rounding {RATE_ROUNDINGS}", "How rates with @ are rounded; nearest unless given."),
     option("--eps EPS", "Tolerance announced with the rates, such as 0.01."),
     strict_option,
+    option("--rule rounding|interval", "Figures mean what rounds to them (default), or intervals."),
     no_total_option,
     option(
         "--count-rounding nearest|half-even|down|up|random",
@@ -397,6 +399,7 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
         eps=given.eps,
         strict=given.strict,
         rng=given.seed,
+        **({"rule": given.rule} if given.rule else {}),
         allow_outside=given.allow_outside,
     )
 

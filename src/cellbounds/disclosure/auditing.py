@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cellbounds.data.domain import Label
 from cellbounds.data.nesting import Nesting, nestings_in
 from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.attacker import answer_is_brief, undecided_cells
 from cellbounds.disclosure.policies.judging import FITTING, first_share, judged, strongly_judged
 from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
@@ -30,7 +33,7 @@ from cellbounds.results.answers import (
 )
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
-from cellbounds.solvers.solve import attainable, nothing_known, resumable
+from cellbounds.solvers.solve import attainable, attainable_enough, nothing_known, resumable
 from cellbounds.statements import Release, Statement
 from cellbounds.utility.display import Listing, more_lines
 from cellbounds.version import __version__
@@ -42,6 +45,15 @@ FORMAT = "cellbounds-audit/2"
 
 KEYS = (*RESERVED, "outcome")
 """Keys of a cell that are not variables."""
+
+BRIEF = (
+    "bounds that the verdict does without were left open, as the table is large: give a budget "
+    "(seconds=) to have more of them"
+)
+"""What is said of the cells of a large table."""
+
+MOST_LATE = 20_000
+"""Cells that are still listed when the budget is spent: that takes a moment."""
 
 NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
@@ -358,10 +370,14 @@ def audit(
     budget = resumable(budget, case.known, "sharp", case.over, None, start=start is not None)
     first = first_share(case.policy, budget)
     late = first.spent
-    answer = None
+    answer, brief, until = None, False, undecided_cells(case)
     begun = time.perf_counter()
     try:
-        answer = attainable(case.known, over=case.over, start=start, budget=first)
+        solver = attainable if until is None else partial(attainable_enough, undecided=until)
+        answer = solver(case.known, over=case.over, start=start, budget=first)
+        # Of many cells the bounds that the verdict does without are left open, unless there is
+        # a budget for them.
+        brief = budget.deadline is None and answer_is_brief(case, answer)
     except Unsettled:
         pass  # in time: that is for the verdict to say
     except InconsistentRelease:
@@ -370,7 +386,7 @@ def audit(
         # What the release seems to show contradicts it, which nobody had the time to find out.
         cases = [one.doubted for one in cases]
         case = cases[0]
-    if budget.deadline is None and answer is not None:
+    if budget.deadline is None and answer is not None and not brief:
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
     verdict, again = judged(cases, budget, None if late else answer)
@@ -379,9 +395,16 @@ def audit(
     answer = answer or (again if again is not None and again.over == case.over else None)
     cells: list[CellRisk] = []
     with suppress(Late):  # those that were listed stay
-        for cell in () if answer is None else _cells(answer, case, margin, verdict):
+        for cell in () if answer is None else _cells(answer, case, margin, verdict, brief=brief):
             budget.say(len(cells), margin.domain.size)
             cells.append(cell)
+    if answer is not None and until is not None and len(cells) < min(answer.size, MOST_LATE):
+        # Bounds are at hand, whatever else was not worked out in time.
+        with suppress(Late):
+            rest = _cells(answer, case, margin, verdict, brief=True)
+            cells.extend(itertools.islice(rest, len(cells), None))
+    if brief:
+        verdict = replace(verdict, notes=(*verdict.notes, BRIEF))
     answer = answer or nothing_known(case.known, case.over, time.perf_counter() - begun)
     if len(cells) < answer.size:
         left = f"{answer.size - len(cells):,} of {answer.size:,} cells are not listed"
@@ -390,10 +413,17 @@ def audit(
     return Audit(release, answer, verdict, tuple(cells), table, start is not None, determines)
 
 
-def _cells(answer: Attainable, case: Case, margin: Table, verdict: Verdict) -> Iterator[CellRisk]:
-    """Each cell with what is attainable, what it holds, and its outcome."""
-    answer.gather()
+def _cells(
+    answer: Attainable, case: Case, margin: Table, verdict: Verdict, *, brief: bool
+) -> Iterator[CellRisk]:
+    """Each cell with what is attainable, what it holds, and its outcome.
+
+    In `brief` what lies between known bounds and was not looked at is left open.
+    """
+    if not brief:
+        answer.gather()
     arrays = (margin.counts, case.margin.structural, case.empty, verdict.outcomes)
-    flat = zip(answer.items(), *(array.ravel().tolist() for array in arrays), strict=True)
+    cells = answer.between_ends() if brief else answer.items()
+    flat = zip(cells, *(array.ravel().tolist() for array in arrays), strict=True)
     for (labels, values), count, *known in flat:
         yield CellRisk(labels, values, None if case.outside else count, *known)

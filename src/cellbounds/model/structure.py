@@ -202,5 +202,11 @@ def gather(release: Release) -> Facts:
             )
             return Facts(release, None, why)
         side.append(statement)
+    if conditional.intervals.remainders is not None and (on_cells or on_parts):
+        why = (
+            f"the rows of {conditional.notation} were rounded so that they add to one, and "
+            f"{(on_cells or on_parts)[0].notation} speaks of single cells of them"
+        )
+        return Facts(release, None, why)
     known = tuple(on_rows), tuple(on_cells), tuple(on_parts)
     return Facts(release, ConditionalFacts(domain, conditional, release.total, *known), "")

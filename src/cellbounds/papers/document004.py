@@ -102,7 +102,10 @@ def _revealed(release: Release, yes: str, no: str) -> str:
 def delinquent_rounded(digits: int) -> Release:
     """Table 7: nearest rounding with one entry of row 2 adjusted so that rows add to one."""
     release = publish(
-        datasets.read("delinquent"), f"[education|county]@{digits}", rounding="consistent"
+        datasets.read("delinquent"),
+        f"[education|county]@{digits}",
+        rounding="consistent",
+        rule="interval",
     )
     if digits == 2:
         return release

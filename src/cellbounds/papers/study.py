@@ -84,7 +84,8 @@ def measured(counts: IntArray, digits: int | None, rounding: str | None = None) 
     """
     domain = Domain({"row": range(counts.shape[0]), "column": range(counts.shape[1])})
     text = "[column|row]" if digits is None else f"[column|row]@{digits}"
-    release = publish(Table(domain, counts), text, rounding=rounding)
+    rule = "interval" if rounding == "consistent" else "rounding"
+    release = publish(Table(domain, counts), text, rounding=rounding, rule=rule)
     sharp, linear = bounds(release), bounds(release, kind="linear")
     low, high = sharp.lower, sharp.upper
     fixed, people = low == high, counts.sum(axis=1) > 0

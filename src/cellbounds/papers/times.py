@@ -139,7 +139,8 @@ def _seconds(counts: IntArray, digits: int | None) -> float:
     domain = Domain(dict(zip(("row", "column"), map(range, counts.shape), strict=True)))
     text = "[column|row]" if digits is None else f"[column|row]@{digits}"
     rounding = None if digits is None else "consistent"
-    release = publish(Table(domain, counts), text, rounding=rounding)
+    rule = "rounding" if rounding is None else "interval"
+    release = publish(Table(domain, counts), text, rounding=rounding, rule=rule)
     taken = []
     for _ in range(ROUNDS):
         begun = time.perf_counter()

@@ -35,7 +35,7 @@ def grouped_children() -> Table:
 
 def sums_within_rows() -> Iterator[tuple[str, str, str, str, str]]:
     """County, group, the sum of the cells' bounds, the sharp bounds of the sum, its values."""
-    release = publish(grouped_children(), RATES, rounding="consistent")
+    release = publish(grouped_children(), RATES, rounding="consistent", rule="interval")
     cells, over = bounds(release), ["county", "schooling"]
     sharp, values = bounds(release, over=over), attainable(release, over=over)
     for (county, group), found in values.items():
@@ -48,8 +48,10 @@ def sums_within_rows() -> Iterator[tuple[str, str, str, str, str]]:
 def release_of(*statements: str) -> Release:
     """What is published of the children, rates rounded as document 004 has them."""
     rates = any("@" in text for text in statements)
-    rounding = "consistent" if rates else None
-    return publish(datasets.read("delinquent"), *statements, rounding=rounding)
+    table = datasets.read("delinquent")
+    if not rates:
+        return publish(table, *statements)
+    return publish(table, *statements, rounding="consistent", rule="interval")
 
 
 def releases_together() -> Iterator[tuple[str, int, Bounds]]:

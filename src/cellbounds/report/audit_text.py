@@ -11,6 +11,7 @@ from cellbounds.data.spreadsheets import csv_text
 from cellbounds.disclosure.auditing import NARROW, Audit, CellRisk, audit_content, audit_summary
 from cellbounds.disclosure.policies import Finding, Outcome, Verdict
 from cellbounds.disclosure.policies.verdict import CHANGES, OUTSIDE
+from cellbounds.report.assumed_rules import assumed_rules
 from cellbounds.report.formats import json_text
 from cellbounds.results import Attainable
 from cellbounds.results.answers import RESERVED, cell_value, shown
@@ -214,6 +215,9 @@ def _head(
         remedies = (nesting.remedy for nesting in determines)
         notes = [f"  note: {note}" for note in (*verdict.notes, *remedies)]
         lines += [about, *besides, f"  {known}", *notes]
+    if verdict is None or verdict.outside:
+        assumed = assumed_rules(answer)
+        lines += [] if assumed is None else [f"  assumed: {assumed}"]
     if counts["unsettled"]:
         many = counts["unsettled"]
         lines.append(

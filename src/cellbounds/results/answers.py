@@ -19,7 +19,7 @@ from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence, Explanation
 from cellbounds.results.solution import Solution
-from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
+from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet, open_between
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release
 from cellbounds.text import aligned, counted, html_table, label_keys
@@ -406,6 +406,16 @@ Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The smallest and the largest count of every cell."""
 
 
+def known_between(index: tuple[int, ...], proven: Ends, attained: Ends) -> ValueSet:
+    """What bounds say of one cell: attained ends are known, the rest is open."""
+    low, high = (side[index] for side in proven)
+    known = (side[index] for side in attained)
+    inside = frozenset(
+        int(end) for end in known if end is not None and not isinstance(end, Unbounded)
+    )
+    return open_between(int(low), None if isinstance(high, Unbounded) else int(high), inside)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Attainable(CertifiedAnswer):
     """Every attainable count of each cell; look cells up by their labels."""
@@ -430,6 +440,12 @@ class Attainable(CertifiedAnswer):
         assert self._source is not None
         proven = self._source.bounds()
         return proven, self._source.attained() or proven
+
+    def between_ends(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
+        """Labels and what the bounds say of every cell asked about, in order."""
+        ends = self.ends()
+        for labels, position in zip(self.cells(), self._places, strict=True):
+            yield labels, known_between(self._places.spot(position), *ends)
 
     def items(self) -> Iterator[tuple[tuple[Label, ...], ValueSet]]:
         """Labels and attainable counts of every cell asked about, in order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
 
@@ -16,8 +16,16 @@ from cellbounds.model.structure import Facts
 from cellbounds.results.cell_index import CellIndex, Position
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.values import UNBOUNDED, ValueSet
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
+
+Undecided = Callable[[IntArray, IntArray], tuple[BoolArray, bool]]
+"""Which of the cells asked about, in their order, need more than is proven and attained of them;
+and whether the whole is decided anyway, so that nothing dear need be done for them.
+
+Both arguments have a line for lower and one for upper ends; NO_UPPER stands for no end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,8 @@ class Query:
 
     `cells` are the positions of some cells of that margin; None if all are asked about. `start` is
     a consistent table that is known already, such as the owner's. Bounds should be ready by the
-    time `early`, so that something of the budget is left for what follows.
+    time `early`, so that something of the budget is left for what follows. `undecided` says which
+    cells need more, if bounds that decide something are enough.
     """
 
     kind: str
@@ -35,13 +44,14 @@ class Query:
     cells: tuple[Position, ...] | None = None
     start: Table | None = None
     early: float | None = None
+    undecided: Undecided | None = None
 
     def about(
         self, domain: Domain, over: tuple[str, ...], cells: tuple[Position, ...] | None
     ) -> Query:
         """The query for a part of the table, over the variables of a smaller domain."""
         start = None if self.start is None else self.start.margin(domain.names)
-        return replace(self, over=over, cells=cells, start=start)
+        return replace(self, over=over, cells=cells, start=start, undecided=None)
 
     def places(self, domain: Domain) -> CellIndex:
         """The cells asked about."""

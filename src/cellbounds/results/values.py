@@ -318,3 +318,13 @@ def _among(progressions: tuple[Progression, ...], value: int) -> bool:
 
 
 _first = operator.itemgetter(0)
+
+
+@functools.lru_cache(maxsize=10_000)
+def open_between(low: int, high: int | None, inside: frozenset[int]) -> ValueSet:
+    """A set of which some members are known and the others between two ends are open."""
+    edges = [low - 1, *sorted(inside)]
+    gaps: list[tuple[int, int | None]] = [(a + 1, b - 1) for a, b in itertools.pairwise(edges)]
+    gaps.append((edges[-1] + 1, high))
+    unknown = [(first, last, 1) for first, last in gaps if last is None or first <= last]
+    return ValueSet([(member, member, 1) for member in inside], unknown=unknown)

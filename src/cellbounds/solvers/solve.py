@@ -17,7 +17,14 @@ from cellbounds.reductions.decomposition import Decomposition
 from cellbounds.reductions.unnamed_variables import UnnamedVariables
 from cellbounds.results import Attainable, Bounds, Explanation
 from cellbounds.results.cell_index import Position, asked_cells
-from cellbounds.results.solution import Query, Reduction, Solution, Solver, Unsolved
+from cellbounds.results.solution import (
+    Query,
+    Reduction,
+    Solution,
+    Solver,
+    Undecided,
+    Unsolved,
+)
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.checkpoints import Checkpoint, header_of
 from cellbounds.runtime.interrupts import Late
@@ -153,6 +160,26 @@ def attainable(
     return _attainable(release, query, solution, time.perf_counter() - begun)
 
 
+@budgeted(resumes=True)
+def attainable_enough(
+    release: Release,
+    undecided: Undecided | None,
+    *,
+    over: Iterable[str],
+    start: Table | None,
+    budget: Budget = UNLIMITED,
+) -> Attainable:
+    """Every attainable count, beginning with bounds of the cells that something hangs on.
+
+    Bounds are worked out until no cell is `undecided` (see :class:`Query`); the others are what is
+    known by then. Every count is still there for the asking.
+    """
+    begun = time.perf_counter()
+    early = budget.share(SHARE).deadline
+    query, solution = _answered(release, "sharp", over, None, start, budget, early, undecided)
+    return _attainable(release, query, solution, time.perf_counter() - begun)
+
+
 def nothing_known(release: Release, over: tuple[str, ...], seconds: float) -> Attainable:
     """The answer of whoever worked nothing out, in so many seconds."""
     query = Query("sharp", over)
@@ -181,6 +208,7 @@ def _answered(
     start: Table | None,
     budget: Budget,
     early: float | None = None,
+    undecided: Undecided | None = None,
 ) -> tuple[Query, Solution]:
     """Check what is asked, and solve it as far as the budget goes.
 
@@ -197,7 +225,7 @@ def _answered(
         )
     if budget.checkpoint is not None:
         budget = resumable(budget, release, kind, names, chosen, start=start is not None)
-    query = Query(kind, names, budget, chosen, start, early)
+    query = Query(kind, names, budget, chosen, start, early, undecided)
     try:
         solution = solve(release, query)
         solution.settle()

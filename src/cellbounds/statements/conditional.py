@@ -16,9 +16,9 @@ from cellbounds.data.cell_groups import cells_behind
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, whole_array
+from cellbounds.runtime.arrays import BoolArray, whole_array
 from cellbounds.statements.inequalities import LinearRows
-from cellbounds.statements.intervals import RateIntervals, rate_inequalities
+from cellbounds.statements.intervals import rate_inequalities
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import (
     UNITS,
@@ -27,7 +27,18 @@ from cellbounds.statements.numbers import (
     exact_number,
     read_figures,
 )
-from cellbounds.statements.rounding import ROUNDINGS, RULES_IN_WORDS, ends_of, round_rows
+from cellbounds.statements.rate_readings import RateReading, plain_rule
+from cellbounds.statements.rounding import (
+    INTERVAL,
+    LAST_DIGIT,
+    RULE,
+    RULES_IN_WORDS,
+    WHOLE_ROWS,
+    ends_of,
+    is_interval,
+    round_rows,
+    stands_for,
+)
 from cellbounds.statements.statement import Tabulated, objects, variable_names
 from cellbounds.text import counted
 
@@ -36,7 +47,7 @@ if TYPE_CHECKING:
 
     from cellbounds.statements.release_files import FileEntry, ReleaseFile
 
-_OPTIONS = ("digits", "rounding", "eps", "strict", "missing", "unit")
+_OPTIONS = ("digits", "rounding", "eps", "strict", "rule", "missing", "unit")
 
 
 def check_rate_variables(
@@ -70,12 +81,16 @@ class Conditional(Tabulated):
     digits
         Decimals of the rates, needed if they are written with different numbers of decimals.
     rounding
-        What a decimal stands for: ``"nearest"`` (default), ``"half-even"``, ``"down"``, ``"up"``
-        or ``"consistent"``.
+        How decimals were rounded: ``"nearest"`` (default), ``"half-even"``, ``"down"``, ``"up"``
+        or ``"consistent"`` (largest remainder, so that rows add to one).
     eps, strict
-        Instead of a rounding rule: every true rate is within `eps` of the figure, closer than
-        `eps` if strict. One number, or one for each rate; in the unit of the rates. The attribute
-        `eps` holds fractions: one for all rates, or one for each.
+        Instead of a rounding rule, or beside it: every true rate is within `eps` of the figure,
+        closer than `eps` if strict. One number, or one for each rate; in the unit of the rates. The
+        attribute `eps` holds fractions: one for all rates, or one for each.
+    rule
+        ``"rounding"`` (default): a figure stands for the counts of which the rounding rule makes
+        it. ``"interval"``: for all rates in an interval around it, ends included, as in document
+        004; that differs for ``"half-even"`` and ``"consistent"``. The attribute is `interval`.
     missing
         What a missing rate means: ``"zero"`` (nobody shares these givens) or ``"suppressed"``
         (somebody does, but the rate was not shown). Required if a rate is missing.
@@ -98,6 +113,7 @@ class Conditional(Tabulated):
         "eps",
         "exact",
         "given",
+        "interval",
         "intervals",
         "missing",
         "responses",
@@ -125,6 +141,7 @@ class Conditional(Tabulated):
         rounding: str | None = None,
         eps: object = None,
         strict: bool = False,
+        rule: str = RULE,
         missing: str | None = None,
         unit: str = "proportion",
     ) -> None:
@@ -138,12 +155,23 @@ class Conditional(Tabulated):
         else:
             self._read(rates)
         self.shape = self._figures.shape
-        self.missing = self._check_missing(missing)
+        self.missing = self._figures.checked_missing(missing, self.notation)
+        self.interval = is_interval(rule)
         self.digits, self.rounding = self._check_rule(digits, rounding, eps, strict)
         self.eps = None if eps is None else self._read_eps(eps)
         self.exact = self.rounding is None if self.eps is None else not any(self.eps)
         self.strict = strict
-        self.intervals = self._make_intervals()
+        nobody = np.asarray(self._figures.missing.all(axis=1)) & (self.missing == "zero")
+        self.intervals = RateReading(
+            self._figures,
+            self.digits,
+            self.rounding,
+            self.eps,
+            strict,
+            self.interval,
+            nobody,
+            self.notation,
+        ).intervals()
 
     def _read(self, rates: object) -> None:
         entries = np.array(rates, dtype=object)
@@ -188,11 +216,22 @@ class Conditional(Tabulated):
         """How the figures are to be read, in words."""
         if self.exact:
             return "exact"
+        parts = []
+        if self.rounding is not None:
+            parts += [counted(self.digits or 0, "decimal"), self.rounding]
+        if self.rounding is not None and self.interval and self._rule_matters:
+            parts.append("interval")
         if self.eps is not None:
             widest = max(self.eps)
             sign = "<" if self.strict else "<="
-            return f"within eps {sign} {widest}" + (" at most" if len(self.eps) > 1 else "")
-        return f"{counted(self.digits or 0, 'decimal')}, {self.rounding}"
+            most = " at most" if len(self.eps) > 1 else ""
+            parts.append(f"within eps {sign} {widest}{most}")
+        return ", ".join(parts)
+
+    @property
+    def _rule_matters(self) -> bool:
+        """Whether figures say more by their rounding rule than an interval around each."""
+        return self.rounding in (LAST_DIGIT, WHOLE_ROWS)
 
     @property
     def summary(self) -> str:
@@ -204,9 +243,11 @@ class Conditional(Tabulated):
         among = f" among those who share {', '.join(self.given)}" if self.given else ""
         meaning = f"rates of {', '.join(self.responses)}{among}; "
         if self.rounding is not None and self.digits is not None:
-            stands = ROUNDINGS[self.rounding].words(Fraction(1, 10**self.digits), "rate")
             decimals = counted(self.digits, "decimal")
+            stands = stands_for(self.rounding, Fraction(1, 10**self.digits), self.interval)
             meaning += f"{decimals}, {RULES_IN_WORDS[self.rounding]}: {stands}"
+            if self.eps is not None:
+                meaning += f"; every rate {self.rule.rsplit(', ', 1)[1]}"
         else:
             meaning += "exact fractions" if self.exact else self.rule
         hidden = int(self._figures.missing.sum())
@@ -218,16 +259,7 @@ class Conditional(Tabulated):
 
     def figure_at(self, place: int) -> str:
         """One published figure as text, by its flat index."""
-        figures = self._figures
-        row, column = divmod(place, figures.missing.shape[1])
-        if figures.missing[row, column]:
-            return "missing"
-        top, bottom = int(figures.numerators[row, column]), int(figures.denominators[row])
-        places = figures.most_decimals
-        if figures.decimals is not None and 10**places == bottom:
-            return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
-        exact = Fraction(top, bottom)
-        return f"{exact.numerator}/{exact.denominator}"
+        return self._figures.text(place)
 
     @property
     def hidden(self) -> BoolArray:
@@ -254,11 +286,19 @@ class Conditional(Tabulated):
         return np.asarray(middle, dtype=np.float64).reshape(self.shape)
 
     def withheld(self, hidden: BoolArray) -> Self:
-        """The same statement with some figures (in its shape, or rows by columns) suppressed."""
+        """The same statement with some figures (in its shape, or rows by columns) suppressed.
+
+        Figures of a row that add to one by the rule that rounded them speak together: with one of
+        them nothing of the row is left.
+        """
         ends = self.intervals
         hidden = hidden.reshape(ends.low.shape)
         if (ends.zero & hidden.any(axis=1)).any():
             raise InvalidInput("a row that holds nobody has no single figure to withhold")
+        if ends.remainders is not None:
+            rows = np.asarray(hidden.any(axis=1))
+            hidden = np.broadcast_to(rows[:, None], hidden.shape)
+            ends = replace(ends, remainders=ends.remainders.without(rows))
         weaker = copy.copy(self)
         weaker._figures = replace(self._figures, missing=self._figures.missing | hidden)
         weaker.intervals = ends.withheld(hidden)
@@ -267,11 +307,14 @@ class Conditional(Tabulated):
     def suppressed(self, hidden: BoolArray) -> Self | None:
         """The same rates, read again without some of them.
 
-        None beside rows that hold nobody: files have one word for what is missing.
+        None beside rows that hold nobody: files have one word for what is missing. None as well if
+        of a row that adds to one by its rule some figures are left, and more than one is not.
         """
         if not hidden.any():
             return self
-        if self.intervals.zero.any():
+        gone = (self._figures.missing | hidden.reshape(self._figures.missing.shape)).sum(axis=1)
+        unclear = (gone > 1) & (gone < self._figures.missing.shape[1])
+        if self.intervals.zero.any() or (self.intervals.remainders is not None and unclear.any()):
             return None
         return type(self)(
             self.responses,
@@ -281,7 +324,25 @@ class Conditional(Tabulated):
             rounding=self.rounding,
             eps=None if self.eps is None else self._laid_eps(),
             strict=self.strict,
+            rule=INTERVAL if self.interval else RULE,
             missing="suppressed",
+        )
+
+    def as_intervals(self) -> Self | None:
+        """The same figures read as intervals."""
+        tolerated = self.eps is not None and self.rounding is not None
+        if self.interval or not (self._rule_matters or tolerated):
+            return None
+        return type(self)(
+            self.responses,
+            self.given,
+            rates=self._figures,
+            digits=self.digits,
+            rounding=None if tolerated else self.rounding,
+            eps=self._laid_eps() if tolerated else None,
+            strict=self.strict,
+            rule=INTERVAL,
+            missing=self.missing,
         )
 
     def lines(self) -> Iterator[tuple[int | slice, ...]]:
@@ -294,7 +355,8 @@ class Conditional(Tabulated):
     def request(self) -> Request:
         """The notation, with the rule of rounding or the widest tolerance."""
         eps = None if self.eps is None else max(self.eps)
-        return parse(self.notation).ruled(self.rounding, eps, self.strict)
+        request = parse(self.notation).ruled(self.rounding, eps, self.strict)
+        return replace(request, interval=self.interval)
 
     @classmethod
     def requested(cls, request: Request) -> bool:
@@ -316,8 +378,9 @@ class Conditional(Tabulated):
             rounding = request.rounding or "nearest"
             tops = round_rows(counts, digits, rounding)
             bottoms = whole_array([10**digits] * len(sums), sums.shape)
-            rule = {"digits": digits, "eps": eps, "strict": request.strict}
-            rule["rounding"] = None if eps is not None else rounding
+            rule = {"digits": digits, "eps": eps, "strict": request.strict, "rounding": rounding}
+            if request.interval:
+                rule |= {"rule": INTERVAL, "rounding": None if eps is not None else rounding}
         elif eps is not None and exact_number(eps, "eps") != 0:
             raise InvalidInput(
                 f"eps={eps!r} with exact rates; add the number of decimals to the statement "
@@ -364,14 +427,26 @@ class Conditional(Tabulated):
 
     def meaning(self, domain: Domain) -> dict[str, Any]:
         """What the figures stand for, however they were written: both ends of each interval."""
-        return {
-            "rates": [list(self.responses), list(self.given)],
-            "intervals": self.intervals.texts(),
+        meaning: dict[str, Any] = {"rates": [list(self.responses), list(self.given)]}
+        remainders = self.intervals.remainders
+        if remainders is None:
+            return meaning | {"intervals": self.intervals.texts()}
+        figures = zip(
+            remainders.figures.tolist(), remainders.rows, self.intervals.zero, strict=True
+        )
+        return meaning | {
+            "unit": str(remainders.unit),
+            "largest remainder": [
+                None if nobody else list(map(str, row)) if shown else "suppressed"
+                for row, shown, nobody in figures
+            ],
         }
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values; rates as exact text."""
         eps = [str(value) for value in self.eps or ()]
+        # Where both readings are the same, plain values say nothing of it; they never did.
+        rule = {"rule": RULE} if self._rule_matters and not self.interval else {}
         return {
             self.kind: {
                 "responses": list(self.responses),
@@ -382,6 +457,7 @@ class Conditional(Tabulated):
                 "eps": eps if len(eps) > 1 else next(iter(eps), None),
                 "strict": self.strict,
                 "missing": self.missing,
+                **rule,
             }
         }
 
@@ -405,6 +481,7 @@ class Conditional(Tabulated):
             values["given"],
             rates=objects([rate for row in values["rates"] for rate in row], shape),
             eps=objects(eps, shape) if isinstance(eps, list) else eps,
+            rule=plain_rule(values),
             **{key: values[key] for key in ("digits", "rounding", "strict", "missing")},
         )
 
@@ -417,7 +494,9 @@ class Conditional(Tabulated):
         }
         if self.rounding is not None:
             entry |= {"digits": self.digits, "rounding": self.rounding}
-        elif self.eps is not None:
+        if self.interval:
+            entry["rule"] = INTERVAL
+        if self.eps is not None:
             entry["eps"] = np.vectorize(str, otypes=[object])(self._laid_eps()).tolist()
             entry["strict"] = self.strict
         if self.missing is not None:
@@ -442,26 +521,6 @@ class Conditional(Tabulated):
     def __repr__(self) -> str:
         return f"Conditional([{names_text(self.responses)}|{names_text(self.given)}], {self.rule})"
 
-    def _check_missing(self, missing: str | None) -> str | None:
-        if missing not in (None, "zero", "suppressed"):
-            raise InvalidInput(f"missing={missing!r}; choose 'zero' or 'suppressed'")
-        absent = self._figures.missing
-        if not absent.any():
-            return None
-        if missing is None:
-            count = int(absent.sum())
-            raise InvalidInput(
-                f"{self.notation}: {count} {'rate is' if count == 1 else 'rates are'} missing; say "
-                'why with missing="zero" (rows that hold nobody) or missing="suppressed"'
-            )
-        partly = np.flatnonzero(absent.any(axis=1) & ~absent.all(axis=1))
-        if missing == "zero" and len(partly):
-            raise InvalidInput(
-                f"{self.notation}: row {int(partly[0]) + 1} has some rates and lacks others, so it "
-                'is not a row of zeros; complete it or give missing="suppressed"'
-            )
-        return missing
-
     def _check_rule(
         self, digits: int | None, rounding: str | None, eps: object, strict: bool
     ) -> tuple[int | None, str | None]:
@@ -471,17 +530,25 @@ class Conditional(Tabulated):
         if digits is not None:
             checked_digits(digits, self.notation)
         if eps is not None:
-            if rounding is not None:
+            if rounding is not None and self.interval:
                 raise InvalidInput(
-                    f"{self.notation}: both eps= and rounding={rounding!r} say what a figure "
-                    "stands for; give one of them"
+                    f"{self.notation}: both eps= and rounding={rounding!r} say how far an interval "
+                    f"reaches; give one of them, or leave rule={INTERVAL!r} out"
                 )
-            shown = digits if digits is not None else figures.decimals
-            return (shown if shown != -1 else None), None
+            if rounding is None:
+                shown = digits if digits is not None else figures.decimals
+                return (shown if shown != -1 else None), None
+            return self._check_rounding(digits, rounding)
         if strict:
             raise InvalidInput(
                 f"{self.notation}: strict=True goes with eps=; rounding rules have their own ends"
             )
+        return self._check_rounding(digits, rounding)
+
+    def _check_rounding(
+        self, digits: int | None, rounding: str | None
+    ) -> tuple[int | None, str | None]:
+        figures = self._figures
         if figures.decimals is None and digits is None:
             if rounding is not None:
                 raise InvalidInput(
@@ -518,35 +585,3 @@ class Conditional(Tabulated):
         if min(flat) < 0:
             raise InvalidInput(f"{self.notation}: eps {min(flat)} is negative; give 0 or more")
         return tuple(flat[:1]) if len(set(flat)) == 1 else tuple(flat)
-
-    def _make_intervals(self) -> RateIntervals:
-        """What each figure stands for: from ``rate - below/step`` to ``rate + above/step``.
-
-        A missing rate that does not mark a row of zeros was suppressed: anything from 0 to 1.
-        """
-        if self.eps is not None:
-            step = math.lcm(*(value.denominator for value in self.eps))
-            reach = [value.numerator * (step // value.denominator) for value in self.eps]
-            reaches, low_open, high_open = (reach, reach), self.strict, self.strict
-        elif self.rounding is None or self.digits is None:
-            step, reaches, low_open, high_open = 1, ([0], [0]), False, False
-        else:
-            ends = ROUNDINGS[self.rounding]
-            step, reaches = 2 * 10**self.digits, ([int(2 * ends.below)], [int(2 * ends.above)])
-            low_open, high_open = ends.low_open, ends.high_open
-        numerators, denominators = self._figures.numerators, self._figures.denominators
-        missing = self._figures.missing
-        shape = (1, 1) if len(reaches[0]) == 1 else missing.shape
-        below, above = (whole_array(reach, shape) for reach in reaches)
-        if step * int(max(denominators.max(), below.max(), above.max(), 1)) >= SAFE // 4:
-            numerators, denominators = numerators.astype(object), denominators.astype(object)
-            below, above = below.astype(object), above.astype(object)
-        scale: IntArray = np.lcm(denominators, step)
-        if scale.dtype == object and max(scale) < SAFE // 4:
-            scale = scale.astype(np.int64)
-        stretch, unit = (scale // denominators)[:, None], (scale // step)[:, None]
-        low, high = numerators * stretch - below * unit, numerators * stretch + above * unit
-        zero = np.asarray(missing.all(axis=1)) & (self.missing == "zero")
-        lows_open, highs_open = np.full(low.shape, low_open), np.full(low.shape, high_open)
-        intervals = RateIntervals(low, high, scale, lows_open, highs_open, zero)
-        return intervals.withheld(missing) if missing.any() else intervals

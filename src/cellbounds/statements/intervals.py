@@ -11,6 +11,7 @@ import numpy as np
 from cellbounds.data.cell_groups import CellGroups
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER, LinearRows, impossible, narrowed
+from cellbounds.statements.largest_remainder import LargestRemainder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +19,9 @@ class RateIntervals:
     """Intervals for the rates of a statement, laid out as rows (givens) by columns (responses).
 
     The rate in row i, column j lies between ``low[i, j] / scale[i]`` and ``high[i, j] / scale[i]``,
-    ends included unless open. `zero` marks rows that are said to hold nobody.
+    ends included unless open. `zero` marks rows that are said to hold nobody. `remainders` is what
+    the rates of a row say together, if they were rounded so that they add to one; the intervals
+    then only enclose them.
     """
 
     low: IntArray
@@ -27,6 +30,7 @@ class RateIntervals:
     low_open: BoolArray
     high_open: BoolArray
     zero: BoolArray
+    remainders: LargestRemainder | None = None
 
     def interval(self, row: int, column: int) -> tuple[Fraction, Fraction, bool, bool]:
         """Both ends of one rate's interval, and whether each is open."""
@@ -60,8 +64,29 @@ class RateIntervals:
             high_open=self.high_open & ~hidden,
         )
 
+    def met(self, other: RateIntervals) -> RateIntervals:
+        """What both say of the same rates."""
+        scale: IntArray = np.lcm(self.scale.astype(object), other.scale.astype(object))
+        ours, theirs = scale // self.scale, scale // other.scale
+        lows = [self.low * ours[:, None], other.low * theirs[:, None]]
+        highs = [self.high * ours[:, None], other.high * theirs[:, None]]
+        low, high = np.maximum(*lows), np.minimum(*highs)
+        pairs = zip((self, other), lows, highs, strict=True)
+        open_ends = [
+            (one.low_open & np.asarray(first == low), one.high_open & np.asarray(last == high))
+            for one, first, last in pairs
+        ]
+        lows_open, highs_open = (a | b for a, b in zip(*open_ends, strict=True))
+        if int(scale.max()) < SAFE // 4:
+            low, high, scale = (ends.astype(np.int64) for ends in (low, high, scale))
+        return replace(
+            self, low=low, high=high, scale=scale, low_open=lows_open, high_open=highs_open
+        )
+
     def missed(self, counts: IntArray) -> tuple[int, int] | None:
         """Row and column of the first true rate outside of its interval; rows of counts."""
+        if self.remainders is not None and (found := self.remainders.missed(counts)) is not None:
+            return found
         most = max(int(np.abs(ends).max()) for ends in (self.low, self.high, self.scale))
         if counts.dtype != object and most * int(counts.sum(dtype=object)) >= SAFE:
             counts = counts.astype(object)
@@ -81,6 +106,9 @@ def rate_inequalities(
 
     First comes, for each row of rates, that it holds somebody, or nobody.
     """
+    if ends.remainders is not None:
+        yield from ends.remainders.inequalities(groups, closed=closed)
+        ends = ends.withheld(np.ones(ends.low.shape, dtype=bool))
     row, column, scale, end, lower, upper, about_sum = _lines_of(ends, closed)
     columns = ends.low.shape[1]
     # Every line speaks of all cells of its row: those behind its own rate, and the others.

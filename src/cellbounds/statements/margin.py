@@ -23,8 +23,12 @@ from cellbounds.statements.notation import Request, names_text, parse, summed_ov
 from cellbounds.statements.numbers import LONGEST, whole_number
 from cellbounds.statements.rounding import (
     COUNT_ROUNDINGS,
+    INTERVAL,
+    LAST_DIGIT,
+    RULE,
     check_count_rounding,
     count_ends,
+    is_interval,
     round_counts,
 )
 from cellbounds.statements.statement import (
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
 """What stands for a suppressed count in text, in small letters."""
 
-_RULE = ("base", "rounding", "noise")
+_RULE = ("base", "rounding", "noise", "rule")
 """How numbers differ from counts, in files and ledgers."""
 
 _ONE_SIDED = re.compile(r"(<=|<|>=|>)\s*([0-9]+)")
@@ -70,6 +74,9 @@ class Margin(BoundedCounts, Tabulated):
         How they were rounded: ``"nearest"`` (default, halves up), ``"half-even"``, ``"down"``,
         ``"up"`` or ``"random"`` (to either of the multiples next to the count, up with
         probability rest / base).
+    rule
+        ``"rounding"`` (default): a rounded number stands for the counts of which the rule makes it.
+        ``"interval"``: halves belong to both their neighbours under ``"half-even"``.
     noise
         The law of the noise by which the numbers differ from the counts:
         ``{"laplace": "1/2"}`` (a difference d has a probability proportional to the ratio to the
@@ -96,7 +103,7 @@ class Margin(BoundedCounts, Tabulated):
     [1, 9]
     """
 
-    __slots__ = ("base", "entries", "lower", "noise", "rounding", "upper", "variables")
+    __slots__ = ("base", "entries", "interval", "lower", "noise", "rounding", "upper", "variables")
 
     kind: ClassVar[str] = "margin"
 
@@ -115,11 +122,13 @@ class Margin(BoundedCounts, Tabulated):
         *,
         base: object = None,
         rounding: str | None = None,
+        rule: str = RULE,
         noise: object = None,
     ) -> None:
         self.variables = variable_names(variables, "a margin")
         name = f"[{names_text(self.variables)}]"
         self.base = self.rounding = None
+        self.interval = is_interval(rule)
         if base is None and rounding is not None:
             raise InvalidInput(
                 f"the margin {name}: rounding={rounding!r} without a base; give base= too, or "
@@ -159,7 +168,8 @@ class Margin(BoundedCounts, Tabulated):
                         f"{what} {_where(place, given)} is {entry}, which no count leads to by the "
                         "noise that is stated; correct the figure or the noise"
                     )
-        ends = [_ends(entry, self.base, self.rounding, self.noise) for entry in flat]
+        how = self.base, self.rounding, self.noise
+        ends = [_ends(entry, *how, interval=self.interval) for entry in flat]
         self.entries = objects(flat, given.shape)
         self.lower, self.upper = (
             whole_array(side, given.shape) for side in zip(*ends, strict=True)
@@ -227,6 +237,8 @@ class Margin(BoundedCounts, Tabulated):
         if self.base is not None and self.rounding is not None:
             ends = COUNT_ROUNDINGS[self.rounding]
             meaning += f": {ends.words(Fraction(self.base), 'count')}"
+            if self.rounding == LAST_DIGIT and not self.interval:
+                meaning += f" if p is an even multiple of {self.base}, without the ends if odd"
         return meaning + summed_over(self.variables, domain)
 
     def known(self, domain: Domain) -> MarginBounds:
@@ -360,6 +372,15 @@ class Margin(BoundedCounts, Tabulated):
         """The same as withheld: a suppressed entry is published as such."""
         return self.withheld(hidden) if hidden.any() else self
 
+    def as_intervals(self) -> Self | None:
+        """The same counts, halves belonging to both their neighbours."""
+        if self.rounding != LAST_DIGIT or self.interval:
+            return None
+        read = type(self)
+        return read(
+            self.variables, self.entries, base=self.base, rounding=self.rounding, rule=INTERVAL
+        )
+
     def lines(self) -> Iterator[tuple[int | slice, ...]]:
         """Every line of entries along an axis."""
         shape = self.entries.shape
@@ -371,7 +392,8 @@ class Margin(BoundedCounts, Tabulated):
     def request(self) -> Request:
         """The notation, with the rule of rounding or the law of the noise."""
         rounding = "nearest" if self.rounding == "random" else self.rounding
-        return replace(parse(self.notation).ruled(rounding), noise=self.noise)
+        request = parse(self.notation).ruled(rounding)
+        return replace(request, noise=self.noise, interval=self.interval)
 
     @classmethod
     def requested(cls, request: Request) -> bool:
@@ -385,7 +407,8 @@ class Margin(BoundedCounts, Tabulated):
         if request.base is not None:
             rule = request.rounding or "nearest"
             figures = round_counts(counts, request.base, rule, rng)
-            return cls(names, figures, base=request.base, rounding=rule)
+            reading = INTERVAL if request.interval else RULE
+            return cls(names, figures, base=request.base, rounding=rule, rule=reading)
         if request.noise is not None:
             if rng is None:
                 raise InvalidInput("noise needs rng=; give a seed or a numpy Generator")
@@ -400,7 +423,10 @@ class Margin(BoundedCounts, Tabulated):
 
     def to_dict(self) -> dict[str, Any]:
         """This statement as plain values."""
-        return {self.kind: self._entry(self.entries.tolist())}
+        plain = self._entry(self.entries.tolist())
+        if self.rounding == LAST_DIGIT and not self.interval:
+            plain["rule"] = RULE
+        return {self.kind: plain}
 
     def _entry(self, counts: object) -> dict[str, Any]:
         entry = {"variables": list(self.variables), "counts": counts}
@@ -413,15 +439,18 @@ class Margin(BoundedCounts, Tabulated):
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
         """From the plain values of a ledger."""
-        rule = {key: values[key] for key in _RULE if key in values}
-        return cls(values["variables"], values["counts"], **rule)
+        how = {"rule": INTERVAL} | {key: values[key] for key in _RULE if key in values}
+        return cls(values["variables"], values["counts"], **how)
 
     def to_entry(self, domain: Domain, figures: str) -> FileEntry:
         """Variables and rule; the counts in a column."""
         entries = ["" if entry is None else entry for entry in self.entries.flat]
         lines = zip(domain.project(self.variables).cells(), entries, strict=True)
         rows = [[*labels, entry] for labels, entry in lines]
-        return self._entry(figures), ("count",), rows
+        entry = self._entry(figures)
+        if self.rounding == LAST_DIGIT and self.interval:
+            entry["rule"] = INTERVAL
+        return entry, ("count",), rows
 
     @classmethod
     def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
@@ -486,7 +515,12 @@ def _read_entry(
 
 
 def _ends(
-    entry: int | str | None, base: int | None, rounding: str | None, noise: Mechanism | None
+    entry: int | str | None,
+    base: int | None,
+    rounding: str | None,
+    noise: Mechanism | None,
+    *,
+    interval: bool = False,
 ) -> tuple[int, int]:
     """The smallest and the largest count that an entry stands for; -1: no largest."""
     if entry is None:
@@ -495,7 +529,9 @@ def _ends(
         support = noise.support(entry)
         return (0, -1) if support is None else (support[0], support[-1])
     if isinstance(entry, int):
-        return (entry, entry) if base is None else count_ends(entry, base, rounding or "nearest")
+        if base is None:
+            return entry, entry
+        return count_ends(entry, base, rounding or "nearest", interval=interval)
     one_sided = _ONE_SIDED.fullmatch(entry)
     if one_sided:
         sign, number = one_sided[1], int(one_sided[2])

@@ -49,8 +49,10 @@ class Request:
     noisy, noise
         Whether counts of a margin get noise; its law, which the notation does not say.
     rounding, eps, strict
-        What the notation does not say: the rule for decimals or for the base, or the tolerance
+        What the notation does not say: the rule for decimals or for the base, and the tolerance
         that is announced with rates.
+    interval
+        Whether figures are to stand for intervals, and not for what their rule would print.
     """
 
     responses: tuple[str, ...]
@@ -63,6 +65,7 @@ class Request:
     strict: bool = False
     noisy: bool = False
     noise: object = None
+    interval: bool = False
 
     @property
     def is_total(self) -> bool:

@@ -45,6 +45,39 @@ class Figures:
     most_decimals: int
     shape: tuple[int, ...]
 
+    def text(self, place: int) -> str:
+        """One figure as it was published, by its flat index."""
+        row, column = divmod(place, self.missing.shape[1])
+        if self.missing[row, column]:
+            return "missing"
+        top, bottom = int(self.numerators[row, column]), int(self.denominators[row])
+        places = self.most_decimals
+        if self.decimals is not None and 10**places == bottom:
+            return f"{top // bottom}.{top % bottom:0{places}d}" if places else str(top)
+        exact = Fraction(top, bottom)
+        return f"{exact.numerator}/{exact.denominator}"
+
+    def checked_missing(self, missing: str | None, what: str) -> str | None:
+        """Check what a missing rate is said to mean; None if there is none."""
+        if missing not in (None, "zero", "suppressed"):
+            raise InvalidInput(f"missing={missing!r}; choose 'zero' or 'suppressed'")
+        absent = self.missing
+        if not absent.any():
+            return None
+        if missing is None:
+            count = int(absent.sum())
+            raise InvalidInput(
+                f"{what}: {count} {'rate is' if count == 1 else 'rates are'} missing; say "
+                'why with missing="zero" (rows that hold nobody) or missing="suppressed"'
+            )
+        partly = np.flatnonzero(absent.any(axis=1) & ~absent.all(axis=1))
+        if missing == "zero" and len(partly):
+            raise InvalidInput(
+                f"{what}: row {int(partly[0]) + 1} has some rates and lacks others, so it "
+                'is not a row of zeros; complete it or give missing="suppressed"'
+            )
+        return missing
+
 
 def checked_digits(digits: object, what: str) -> int:
     """Check a number of decimals."""

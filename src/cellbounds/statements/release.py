@@ -18,7 +18,12 @@ from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.statements.kinds import KINDS
 from cellbounds.statements.known import Known
 from cellbounds.statements.notation import Request, expanded, parse
-from cellbounds.statements.rounding import COUNT_ROUNDINGS, check_count_rounding
+from cellbounds.statements.rounding import (
+    COUNT_ROUNDINGS,
+    RULE,
+    check_count_rounding,
+    is_interval,
+)
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
 
@@ -166,6 +171,7 @@ def publish(
     noise: object = None,
     eps: object = None,
     strict: bool = False,
+    rule: str = RULE,
     rng: int | np.random.Generator | None = None,
 ) -> Release:
     """Work out what the owner of a table would publish.
@@ -192,8 +198,12 @@ def publish(
         The law of the noise for margins with ``~noise``, as for :class:`Margin`:
         ``{"laplace": "1/2"}``, ``{"differences": {...}}`` or ``{"chances": {...}}``.
     eps, strict
-        The tolerance announced with the rates, instead of the one that the rounding implies
-        (every published rate must be within it).
+        The tolerance announced with the rates, beside what the rounding says (every published rate
+        must be within it).
+    rule
+        ``"rounding"`` (default): a figure stands for the counts of which its rule makes it, as
+        whoever reads it knows the rule. ``"interval"``: for all in an interval around it, as in the
+        papers.
     rng
         A seed or a numpy Generator, needed for noise and for ``"random"``: a count goes up with
         probability rest / base, so that it is right on average. The same seed gives the same
@@ -215,6 +225,7 @@ def publish(
         raise InvalidInput("nothing to publish; give a statement such as '[Y|A,B]@2'")
     if strict and eps is None:
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
+    interval = is_interval(rule)
     requests = [one for text in statements for one in expanded(parse(text), table.domain)]
     count_rule = _count_rule(requests, rounding, count_rounding)
     noisy = any(request.noisy for request in requests)
@@ -234,8 +245,8 @@ def publish(
     statements_made: list[Statement] = []
     for request in requests:
         if request.responses:
-            rule = (count_rule,) if request.base is not None else (rounding, eps, strict)
-            ruled = request.ruled(*rule)
+            how = (count_rule,) if request.base is not None else (rounding, eps, strict)
+            ruled = replace(request.ruled(*how), interval=interval)
             ruled = replace(ruled, noise=noise) if request.noisy else ruled
             statements_made.append(published_statement(table, ruled, generator))
     if total or not all(request.responses for request in requests):

@@ -1,17 +1,24 @@
 """Rounding rules: how a count becomes a published rate, and what the rate then says.
 
+Whoever reads a figure knows the rule: it stands for the counts of which the rule makes it.
+
 ======================  ==================================  ===========================
 rule                    how the owner rounds                 what the figure p stands for
 ======================  ==================================  ===========================
 ``nearest`` (default)   to the nearest, halves up            [p - u/2, p + u/2)
-``half-even``           to the nearest, halves to even       [p - u/2, p + u/2]
+``half-even``           to the nearest, halves to even       [p - u/2, p + u/2], p/u even
+                                                             (p - u/2, p + u/2), p/u odd
 ``down``                to the unit below                    [p, p + u)
 ``up``                  to the unit above                    (p - u, p]
-``consistent``          largest remainder: rows add to one   [p - u, p + u]
+``consistent``          largest remainder: rows add to one   the errors of a row lie within
+                                                             one unit of each other
 ======================  ==================================  ===========================
 
-where u is one unit of the last decimal. Counts are rounded to multiples of a base u by the first
-four rules or by
+where u is one unit of the last decimal (`largest_remainder.py` has the last one exactly). Under
+``rule="interval"`` a figure stands for an interval alone, whatever its row and its last digit are:
+[p - u/2, p + u/2] for ``half-even``, [p - u, p + u] for ``consistent``, as in document 004.
+
+Counts are rounded to multiples of a base u by the first four rules or by
 
 ======================  ==================================  ===========================
 ``random``              to a multiple beside it, by chance   (p - u, p + u)
@@ -24,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -69,6 +76,32 @@ ROUNDINGS = {
     "consistent": Ends(_ONE, _ONE, low_open=False, high_open=False),
 }
 
+LAST_DIGIT = "half-even"
+"""The rule whose ends belong to a figure or not by its last digit."""
+
+WHOLE_ROWS = "consistent"
+"""The rule that speaks of all figures of a row together."""
+
+RULE, INTERVAL = "rounding", "interval"
+"""What a figure stands for: the counts of which its rule makes it, or all in an interval."""
+
+
+def is_interval(rule: object) -> bool:
+    """Whether figures stand for intervals, whatever the rule would have printed.
+
+    Raises
+    ------
+    InvalidInput
+        If that is no way to read a figure.
+    """
+    if rule not in (RULE, INTERVAL):
+        raise InvalidInput(
+            f"rule={rule!r}; choose {RULE!r} (a figure stands for the counts of which its rounding "
+            f"makes it) or {INTERVAL!r} (for all rates in an interval around it)"
+        )
+    return rule == INTERVAL
+
+
 RULES_IN_WORDS = {
     "nearest": "rounded to the nearest, halves up",
     "half-even": "rounded to the nearest, halves to even",
@@ -89,6 +122,19 @@ def ends_of(rounding: str) -> Ends:
         return ROUNDINGS[rounding]
     except (KeyError, TypeError):
         raise InvalidInput(f"rounding {rounding!r}; choose one of {', '.join(ROUNDINGS)}") from None
+
+
+def stands_for(rounding: str, unit: Fraction, interval: bool) -> str:
+    """What a rate rounded to multiples of a unit says, in words."""
+    words = ROUNDINGS[rounding].words(unit, "rate")
+    if interval or rounding not in (LAST_DIGIT, WHOLE_ROWS):
+        return words
+    if rounding == LAST_DIGIT:
+        return f"{words} if its last digit is even, without the ends if it is odd"
+    return (
+        "the errors of a row lie within one unit of each other, as the largest remainders went up, "
+        "earlier columns first"
+    )
 
 
 def round_rows(counts: IntArray, digits: int, rounding: str) -> IntArray:
@@ -137,15 +183,21 @@ def check_count_rounding(rounding: object) -> str:
     return rounding
 
 
-def count_ends(figure: int, base: int, rounding: str) -> tuple[int, int]:
+def count_ends(figure: int, base: int, rounding: str, *, interval: bool = False) -> tuple[int, int]:
     """The smallest and the largest count that a rounded count stands for.
+
+    Halves go to the even multiple, unless figures stand for an `interval` with both ends.
 
     Examples
     --------
-    >>> count_ends(10, 4, "nearest"), count_ends(10, 4, "half-even"), count_ends(0, 3, "random")
-    ((8, 11), (8, 12), (0, 2))
+    >>> count_ends(8, 4, "nearest"), count_ends(8, 4, "half-even"), count_ends(0, 3, "random")
+    ((6, 9), (6, 10), (0, 2))
+    >>> count_ends(12, 4, "half-even"), count_ends(12, 4, "half-even", interval=True)
+    ((11, 13), (10, 14))
     """
     ends = COUNT_ROUNDINGS[rounding]
+    if rounding == LAST_DIGIT and not interval and figure // base % 2:
+        ends = replace(ends, low_open=True, high_open=True)
     low, high = figure - ends.below * base, figure + ends.above * base
     lower = math.floor(low) + 1 if ends.low_open else math.ceil(low)
     upper = math.ceil(high) - 1 if ends.high_open else math.floor(high)

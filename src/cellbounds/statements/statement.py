@@ -103,6 +103,10 @@ class Statement(ABC):
         """The figures that a mechanism made by chance: flat place, mechanism and figure."""
         return []
 
+    def as_intervals(self) -> Statement | None:
+        """The same figures read as intervals, whatever rounded them; None if that is the same."""
+        return None
+
     def base_variables(self, domain: Domain) -> frozenset[str]:
         """The variables that it is about, derived ones through their base."""
         return frozenset(map(domain.base, self.variables))

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from cellbounds.certificates.verifying import plain
+from cellbounds.certificates.verifying.inequalities import ENDS, Statement
 from cellbounds.certificates.verifying.plain import IntArray
 from cellbounds.certificates.verifying.row_proofs import Progression
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import ENDS, Statement, read_statement
+from cellbounds.certificates.verifying.statements import read_statement
 from cellbounds.errors import InvalidInput
 
 FORMATS = ("cellbounds-certificate/1", "cellbounds-certificate/2")

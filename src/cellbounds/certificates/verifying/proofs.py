@@ -20,10 +20,11 @@ import numpy as np
 
 from cellbounds.certificates.verifying import row_proofs
 from cellbounds.certificates.verifying.certificate import Bound, Sparse
+from cellbounds.certificates.verifying.inequalities import Inequality, Statement
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
 from cellbounds.certificates.verifying.row_proofs import Progression, RowProofs, proofs_by_rows
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import Inequality, Statement, SumStatement
+from cellbounds.certificates.verifying.statements import SumStatement
 from cellbounds.runtime.isolation import Ended, Isolated
 
 

@@ -4,7 +4,9 @@ If a row has the sum n, each of its counts lies between two whole numbers, worke
 interval of its rate and from what else is said of it. The sum is *admissible* only if the least
 counts add up to n or less and the most to n or more. A bound is *broken* at the admissible sums at
 which the cell could still lie beyond it. It holds if, at each of these, what is left of N is no sum
-of admissible sums of the other rows.
+of admissible sums of the other rows. A row that was rounded so that it adds to one says more: a sum
+up to one unit leaves at most one vector, and for a larger one the other columns have to make up the
+rest within one window.
 
 Statements that say nothing of a row or of its parts are left aside, and sets of sums, which are
 arithmetic progressions, are only ever made larger: beyond the window every sum counts as reachable.
@@ -23,9 +25,11 @@ from itertools import zip_longest
 
 import numpy as np
 
+from cellbounds.certificates.verifying.inequalities import Statement
 from cellbounds.certificates.verifying.plain import SAFE, IntArray, packed
+from cellbounds.certificates.verifying.rates import RateStatement
 from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import RateStatement, Statement, SumStatement
+from cellbounds.certificates.verifying.statements import SumStatement
 
 WORK = 1 << 24
 """Numbers that are tried at most, and bits of a set of sums."""
@@ -206,6 +210,9 @@ class RateRow:
         self._low_open, self._high_open = np.array(low_open)[:, None], np.array(high_open)[:, None]
         ratios = [rate.as_integer_ratio() for rate in (*lows, *highs)]
         self._largest: int = max(abs(part) for ratio in ratios for part in ratio)
+        self._shared = None if statement.shared is None else statement.shared[row]
+        if self._shared is not None:
+            self._largest = max(self._largest, 4 * len(self.columns) * self._shared.unit)
         over, under = (packed(parts)[:, None] for parts in zip(*ratios, strict=True))
         self._low, self._high = zip(np.split(over, 2), np.split(under, 2), strict=True)
         least, most = limits.of(self.cells)
@@ -234,7 +241,7 @@ class RateRow:
 
     def ends(self, sums: IntArray) -> tuple[IntArray, IntArray]:
         """The least and the most of each column (first axis) for each sum of the row."""
-        wide = sums.astype(object) if self.is_wide(int(sums.max(initial=0))) else sums
+        wide = self._wide(sums)
         over, under = (wide * numerator for numerator, _ in (self._low, self._high))
         # An open end leaves out a count that would lie on it.
         low = np.where(self._low_open, over // self._low[1] + 1, -(-over // self._low[1]))
@@ -249,7 +256,36 @@ class RateRow:
         fits = (sums >= self.least) & (low.sum(axis=0) <= sums) & (sums <= high.sum(axis=0))
         if self.most is not None:
             fits &= sums <= self.most
-        return np.asarray((fits & (low <= high).all(axis=0)).astype(bool))
+        fits = np.asarray((fits & (low <= high).all(axis=0)).astype(bool))
+        if self._shared is not None and self._shared.adds_up:
+            few = np.flatnonzero(fits & (sums <= self._shared.unit))
+            counts, printed = self._shared.single(self._wide(sums[few]))
+            inside = (low[:, few] <= counts) & (counts <= high[:, few])
+            fits[few] = printed & inside.all(axis=0)
+        return fits
+
+    def _wide(self, sums: IntArray) -> IntArray:
+        return sums.astype(object) if self.is_wide(int(sums.max(initial=0))) else sums
+
+    def _closer(
+        self, low: IntArray, high: IntArray, columns: IntArray, sums: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The same ends, in some columns as close as the whole row makes them."""
+        shared = self._shared
+        if shared is None or not shared.adds_up or not len(sums):
+            return low, high
+        low, high, wide = low.copy(), high.copy(), self._wide(sums)
+        few, many = np.flatnonzero(sums <= shared.unit), np.flatnonzero(sums > shared.unit)
+        counts, _ = shared.single(wide[few])
+        low[:, few], high[:, few] = (
+            np.maximum(low[:, few], counts),
+            np.minimum(high[:, few], counts),
+        )
+        for column in columns.tolist() if len(many) else ():
+            least, most = shared.least(column, wide[many]), shared.most(column, wide[many])
+            low[column, many] = np.maximum(low[column, many], least)
+            high[column, many] = np.minimum(high[column, many], most)
+        return low, high
 
     def split(self, cells: IntArray) -> tuple[_ColumnLimits, _ColumnLimits]:
         """The limits of each column's cells that are asked about, and of the rest."""
@@ -265,10 +301,15 @@ class RateRow:
         return _ColumnLimits.of(asked), _ColumnLimits.of(rest)
 
     def extremes(
-        self, asked: _ColumnLimits, rest: _ColumnLimits, sums: IntArray
+        self, asked: _ColumnLimits, rest: _ColumnLimits, sums: IntArray, *, closer: bool = False
     ) -> tuple[IntArray, ...]:
-        """Least and most of what is asked about, and of the rest, by the columns alone."""
+        """Least and most of what is asked about, and of the rest, by the columns alone.
+
+        `closer`: by what the whole row says of a column, which need not grow with the sum.
+        """
         low, high = self.ends(sums)
+        if closer:
+            low, high = self._closer(low, high, np.flatnonzero(asked.most[:, 0] != 0), sums)
         asked_most, rest_most = asked.most_of(sums), rest.most_of(sums)
         return (
             np.maximum(low - rest_most, asked.least).sum(axis=0),
@@ -482,7 +523,8 @@ class RowProofs:
             sums = _multiples(first, last, row.step)
             sums = sums[inside(sums, parts)]
             sums = sums[row.admissible(sums)]
-            asked_low, asked_high, rest_low, rest_high = row.extremes(asked, rest, sums)
+            ends = row.extremes(asked, rest, sums, closer=True)
+            asked_low, asked_high, rest_low, rest_high = ends
             if side == "lower":
                 breaks = np.maximum(asked_low, sums - rest_high) < proven
             else:

@@ -4,104 +4,34 @@ Every statement says which tables it allows (`broken`) and which inequalities ``
 cells follow from it (`inequality`). Both come from the same few numbers, which are worked out from
 the JSON, beside the `meaning` that the digest of a release is made of.
 
-The rounding rules, u being one unit of the last decimal, or the base of rounded counts:
-
-==============  ===========================
-rule            what the figure p stands for
-==============  ===========================
-``nearest``     [p - u/2, p + u/2)
-``half-even``   [p - u/2, p + u/2]
-``down``        [p, p + u)
-``up``          (p - u, p]
-``consistent``  [p - u, p + u]      (rates only)
-``random``      (p - u, p + u)      (counts only)
-==============  ===========================
+`rounding.py` has the rounding rules.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cellbounds.certificates.verifying import plain
+from cellbounds.certificates.verifying.inequalities import (
+    Inequality,
+    Statement,
+    reduced,
+    sum_at_least,
+    sum_at_most,
+)
 from cellbounds.certificates.verifying.plain import IntArray
-from cellbounds.certificates.verifying.space import CellsBehind, Space
+from cellbounds.certificates.verifying.rates import read_rates
+from cellbounds.certificates.verifying.rounding import COUNTS, NONE, counts_behind, reading
+from cellbounds.certificates.verifying.space import Space
 from cellbounds.errors import InvalidInput
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Inequality:
-    """``coefficients @ x[cells] >= bound``, without a common divisor."""
-
-    cells: IntArray
-    coefficients: IntArray
-    bound: int
-
-
-def sum_at_least(cells: IntArray, value: int) -> Inequality:
-    """The sum of some cells is `value` or more."""
-    return Inequality(cells, np.ones(len(cells), dtype=np.int64), value)
-
-
-def sum_at_most(cells: IntArray, value: int) -> Inequality:
-    """The sum of some cells is `value` or less."""
-    return Inequality(cells, -np.ones(len(cells), dtype=np.int64), -value)
-
-
-def reduced(cells: IntArray, coefficients: Sequence[int], bound: int) -> Inequality:
-    """Divide by the common divisor; counts are whole, so the bound may be rounded up."""
-    nonzero = [place for place, coefficient in enumerate(coefficients) if coefficient]
-    divisor = math.gcd(*coefficients) or 1
-    factors = plain.packed([coefficients[place] // divisor for place in nonzero])
-    return Inequality(cells[nonzero], factors, -(-bound // divisor))
-
-
-ENDS = ("lower", "upper", "row", "empty")
-"""What a figure may say: a least, a most, that its row holds somebody, or nobody."""
-
-
-@dataclass(frozen=True, eq=False)
-class Statement(ABC):
-    """What a statement says of the figures of a margin; the digest is made of its `meaning`."""
-
-    title: str
-    meaning: Any
-    space: Space
-    names: tuple[str, ...]
-
-    @property
-    def behind(self) -> CellsBehind:
-        """The cells behind each figure."""
-        return self.space.behind(self.names)
-
-    @abstractmethod
-    def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
-        """The first figure that a table contradicts, or that a ray leaves in the long run."""
-
-    @abstractmethod
-    def inequality(self, figure: int, end: str) -> Inequality | None:
-        """What one end of one figure says; None if there is no such figure, or it says nothing."""
-
-    def inequalities(self) -> Iterator[Inequality]:
-        """Everything that says more than that counts are not negative."""
-        for figure, end in itertools.product(range(self.behind.size), ENDS):
-            made = self.inequality(figure, end)
-            if made is not None and (made.bound > 0 or (made.coefficients < 0).any()):
-                yield made
-
-    def words(self, figure: int) -> str:
-        """A figure for people."""
-        place = f" at {self.space.words(self.names, figure)}" if self.names else ""
-        return f"{self.title}{place}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,82 +107,6 @@ class LinearStatement(Statement):
         return self.title if not figure else f"{self.title}, figure {figure}"
 
 
-class Interval(NamedTuple):
-    """Between which fractions a rate lies; an end belongs to it unless it is open."""
-
-    low: Fraction
-    high: Fraction
-    low_open: bool = False
-    high_open: bool = False
-
-    def __str__(self) -> str:
-        begin, end = "[("[self.low_open], "])"[self.high_open]
-        return f"{begin}{self.low},{self.high}{end}"
-
-
-@dataclass(frozen=True, eq=False)
-class RateStatement(Statement):
-    """Conditionals: cell of a row over the sum of the row, between two fractions.
-
-    `intervals` are those of the rates, row after row. A row that is `empty` holds nobody; every
-    other row holds somebody.
-    """
-
-    columns: int
-    intervals: Sequence[Interval]
-    empty: Sequence[bool]
-
-    def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
-        """The first rate that a table contradicts, or that a ray leaves in the long run."""
-        cells = self.behind.sums(counts).reshape(len(self.empty), self.columns)
-        for row, values in enumerate(cells.tolist()):
-            held, first = sum(values), row * self.columns
-            wrong = held != 0 if self.empty[row] else held < 1 and not ray
-            if wrong:
-                return first
-            for figure, value in enumerate([] if self.empty[row] else values, first):
-                low, high, *is_open = self.intervals[figure]
-                above = low.denominator * value - low.numerator * held
-                below = high.numerator * held - high.denominator * value
-                least = (0, 0) if ray else map(int, is_open)
-                if any(gap < needed for gap, needed in zip((above, below), least, strict=True)):
-                    return figure
-        return None
-
-    def inequality(self, figure: int, end: str) -> Inequality | None:
-        """What one end of one rate, or a row as such, says; None if it says nothing."""
-        if not 0 <= figure < len(self.intervals):
-            return None
-        behind = self.behind
-        row, column = divmod(figure, self.columns)
-        first = row * self.columns
-        cells = behind.cells[behind.starts[first] : behind.starts[first + self.columns]]
-        if end in ("row", "empty"):
-            if column or self.empty[row] != (end == "empty"):
-                return None
-            return sum_at_least(cells, 1) if end == "row" else sum_at_most(cells, 0)
-        if self.empty[row] or end not in ("lower", "upper"):
-            return None
-        low, high, low_open, high_open = self.intervals[figure]
-        sign, rate, is_open = (1, low, low_open) if end == "lower" else (-1, high, high_open)
-        inside = behind.starts[figure : figure + 2] - behind.starts[first]
-        factors = [-sign * rate.numerator] * len(cells)
-        for place in range(int(inside[0]), int(inside[1])):
-            factors[place] += sign * rate.denominator
-        return reduced(cells, factors, int(is_open))
-
-
-_HALF, _ONE, _NONE = Fraction(1, 2), Fraction(1), Fraction(0)
-_SHARED = {
-    "nearest": (_HALF, _HALF, False, True),
-    "half-even": (_HALF, _HALF, False, False),
-    "down": (_NONE, _ONE, False, True),
-    "up": (_ONE, _NONE, True, False),
-}
-_RATES = {**_SHARED, "consistent": (_ONE, _ONE, False, False)}
-_COUNTS = {**_SHARED, "random": (_ONE, _ONE, True, True)}
-"""Each rule: how far below and above in units, and whether the lower and upper end are open."""
-
 _RANGE = re.compile(r"(?:(<=|<|>=|>)([0-9]+)|([0-9]+)-([0-9]+))")
 
 
@@ -281,13 +135,13 @@ def _total(given: object, where: str, space: Space) -> SumStatement:
 
 def _margin(given: object, where: str, space: Space) -> SumStatement:
     content = plain.object_with(
-        given, where, ["variables", "counts"], only=["base", "rounding", "noise"]
+        given, where, ["variables", "counts"], only=["base", "rounding", "noise", "rule"]
     )
     names = _names(content, "variables", where, space)
     base = rule = None
     if content.get("base") is not None:
         base = plain.whole(content["base"], f"{where}: base", 2)
-        rule = plain.choice(content.get("rounding"), f"{where}: rounding", _COUNTS)
+        rule = plain.choice(content.get("rounding"), f"{where}: rounding", COUNTS)
     elif content.get("rounding") is not None:
         raise InvalidInput(f"{where} has a rounding rule without a base; give both or none")
     shown = plain.nested(content["counts"], space.shape_of(names), f"{where}: counts")
@@ -295,7 +149,8 @@ def _margin(given: object, where: str, space: Space) -> SumStatement:
         if base is not None:
             raise InvalidInput(f"{where} has both a base and noise; give one of them")
         return _noisy(content, shown, where, space, names)
-    spans = [_span(entry, base, rule, f"{where}: a count") for entry in shown]
+    interval = reading(content, where) == "interval"
+    spans = [_span(entry, base, rule, f"{where}: a count", interval) for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
     return _limited("Margin", where, space, names, least, most, {})
 
@@ -375,7 +230,9 @@ def _limited(
     return SumStatement(title, meaning, space, names, least=least, most=most, values=values)
 
 
-def _span(entry: object, base: int | None, rule: str | None, where: str) -> tuple[int, int | None]:
+def _span(
+    entry: object, base: int | None, rule: str | None, where: str, interval: bool = False
+) -> tuple[int, int | None]:
     """The least and the most that a published count stands for."""
     if entry is None:
         return 0, None
@@ -399,11 +256,7 @@ def _span(entry: object, base: int | None, rule: str | None, where: str) -> tupl
         return figure, figure
     if figure % base:
         raise InvalidInput(f"{where} is no multiple of the base {base}")
-    below, above, low_open, high_open = _COUNTS[rule]
-    low, high = figure - below * base, figure + above * base
-    least = math.floor(low) + 1 if low_open else math.ceil(low)
-    most = math.ceil(high) - 1 if high_open else math.floor(high)
-    return max(0, least), most
+    return counts_behind(figure, base, rule, interval=interval)
 
 
 def _prior(given: object, where: str, space: Space) -> SumStatement:
@@ -476,9 +329,9 @@ def _linear(given: object, where: str, space: Space) -> LinearStatement:
     )
     laid = _laid_out(written, keyed, names, f"{where}: coefficients", space)
     numbers = [
-        _NONE if value is None else plain.number(value, f"{where}: a coefficient") for value in laid
+        NONE if value is None else plain.number(value, f"{where}: a coefficient") for value in laid
     ]
-    weights = [_NONE] * space.size
+    weights = [NONE] * space.size
     behind = space.behind(names)
     for cell, figure in zip(behind.cells.tolist(), behind.figures.tolist(), strict=True):
         weights[cell] += numbers[figure]
@@ -510,76 +363,10 @@ def _weights_meant(
     return {"Linear": list(names), "coefficients": weights, "lower": least, "upper": most}
 
 
-def _conditional(given: object, where: str, space: Space) -> RateStatement:
-    keys = ["responses", "given", "rates", "digits", "rounding", "eps", "strict", "missing"]
-    content = plain.object_with(given, where, keys, only=[])
-    responses = _names(content, "responses", where, space)
-    givens = _names(content, "given", where, space)
-    names = (*givens, *responses)
-    axes = [space.axis_of(name) for name in names]
-    if not responses or len(set(axes)) < len(axes):
-        raise InvalidInput(f"{where} needs responses, and may speak of each variable once")
-    if not all(space.shares_out(name) for name in responses):
-        raise InvalidInput(f"{where}: groups of a response overlap or leave out a level")
-    rows = math.prod(space.shape_of(givens))
-    columns = math.prod(space.shape_of(responses))
-    shown = plain.nested(content["rates"], (rows, columns), f"{where}: rates")
-    rates = [None if rate is None else plain.number(rate, f"{where}: a rate") for rate in shown]
-    firsts, missing = range(0, rows * columns, columns), content["missing"]
-    if missing is not None:
-        plain.choice(missing, f"{where}: missing", ("zero", "suppressed"))
-    elif None in rates:
-        raise InvalidInput(f"{where} lacks rates and does not say why; 'missing' must say it")
-    shown_rates = [columns - rates[at : at + columns].count(None) for at in firsts]
-    if missing == "zero" and not {0, columns}.issuperset(shown_rates):
-        raise InvalidInput(f"{where}: a row lacks some rates, so it is no row that holds nobody")
-    rules = _rate_rules(content, rows * columns, where)
-    intervals = [
-        Interval(_NONE, _ONE) if rate is None else Interval(rate - below, rate + above, *is_open)
-        for rate, (below, above, *is_open) in zip(rates, rules, strict=True)
-    ]
-    empty = [missing == "zero" and not shown for shown in shown_rates]
-    meant = [[*map(str, intervals[at : at + columns])] for at in firsts]
-    meaning = {
-        "rates": [list(responses), list(givens)],
-        "intervals": [None if nobody else row for row, nobody in zip(meant, empty, strict=True)],
-    }
-    title = f"{where} [{','.join(responses)}|{','.join(givens)}]"
-    return RateStatement(
-        title, meaning, space, names, columns=columns, intervals=intervals, empty=empty
-    )
-
-
-def _rate_rules(
-    content: dict[str, Any], size: int, where: str
-) -> list[tuple[Fraction, Fraction, bool, bool]]:
-    """For each rate: how far its interval reaches below and above, and which ends are open."""
-    strict = plain.typed(content["strict"], f"{where}: strict", bool)
-    rounding, eps = content["rounding"], content["eps"]
-    if eps is not None:
-        if rounding is not None:
-            raise InvalidInput(f"{where} has both eps and a rounding rule; it may have one")
-        spread = (
-            [eps] * size if not isinstance(eps, list) else plain.entries(eps, f"{where}: eps", size)
-        )
-        reach = [plain.number(width, f"{where}: eps") for width in spread]
-        if min(reach) < 0:
-            raise InvalidInput(f"{where}: eps is negative; it must be 0 or more")
-        return [(width, width, strict, strict) for width in reach]
-    if rounding is None:
-        return [(_NONE, _NONE, False, False)] * size
-    plain.choice(rounding, f"{where}: rounding", _RATES)
-    digits = plain.whole(content["digits"], f"{where}: digits")
-    if digits > 1000:
-        raise InvalidInput(f"{where}: digits is above 1000")
-    below, above, *is_open = _RATES[rounding]
-    return [(below / 10**digits, above / 10**digits, *is_open)] * size
-
-
 _READERS: dict[str, Callable[[object, str, Space], Statement]] = {
     "total": _total,
     "margin": _margin,
     "prior": _prior,
     "linear": _linear,
-    "conditional": _conditional,
+    "conditional": read_rates,
 }

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from cellbounds.certificates.verifying.certificate import Bound, Certificate, read_certificate
-from cellbounds.certificates.verifying.plain import IntArray, packed
-from cellbounds.certificates.verifying.proofs import Proofs, Reprover, laid_out, table_fault
-from cellbounds.certificates.verifying.space import Space
-from cellbounds.certificates.verifying.statements import (
+from cellbounds.certificates.verifying.inequalities import (
     Inequality,
     Statement,
     sum_at_least,
     sum_at_most,
 )
+from cellbounds.certificates.verifying.plain import IntArray, packed
+from cellbounds.certificates.verifying.proofs import Proofs, Reprover, laid_out, table_fault
+from cellbounds.certificates.verifying.space import Space
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late

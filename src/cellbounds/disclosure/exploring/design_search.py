@@ -100,7 +100,7 @@ def explore(
     rounding
         Rounding rules to try; see :func:`publish`.
     eps, strict
-        Tolerances to try, announced instead of what the rounding rule implies (None: that).
+        Tolerances to try, announced beside the rounding rule (None: none).
     merges
         For each variable, a list of ways to merge its levels ``{new: [old, ...]}``, tried besides
         the levels as they are; or ``"adjacent"`` for every pair of neighbours of each variable

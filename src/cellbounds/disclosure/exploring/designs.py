@@ -29,7 +29,7 @@ MOST_DESIGNS = 100_000
 class Way:
     """How rates are shown: their decimals, the rounding rule, the announced tolerance.
 
-    Exact rates have none of them. `eps` takes the place of what the rounding rule implies.
+    Exact rates have none of them. `eps` stands beside the rounding rule.
     """
 
     digits: int | None = None

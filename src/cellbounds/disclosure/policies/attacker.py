@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,15 @@ from cellbounds.disclosure.policies.scenarios import Case, margin_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.model.constraints import violations
+from cellbounds.model.problem import WIDEST
 from cellbounds.results import Attainable, Bounds, Unbounded, ValueSet
-from cellbounds.results.solution import Arrays
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.results.answers import known_between
+from cellbounds.results.evidence import Evidence
+from cellbounds.results.solution import Arrays, Undecided
+from cellbounds.results.values import open_between
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
-from cellbounds.solvers.solve import attainable, bounds
+from cellbounds.solvers.solve import attainable, attainable_enough, bounds
 from cellbounds.statements import Release
 
 SHARE = 0.6
@@ -40,6 +44,41 @@ LEVELS = 4
 
 TRIES = LEVELS + 2
 """Tables that are made for one cell of a margin that is open."""
+
+
+LARGE = 2_000
+"""Cells from which on no more is worked out than a verdict needs."""
+
+
+def undecided_cells(case: Case) -> Undecided | None:
+    """Which cells need better bounds for a verdict; None if all may, or if there are few.
+
+    Without the true counts every cell may be small, and some rules need more than bounds.
+    """
+    rules, shape = case.policy.rules, case.margin.domain.shape
+    if case.counts is None or case.margin.domain.size < LARGE:
+        return None
+    if any(rule.many_values or not rule.by_ends for rule in rules):
+        return None
+
+    def undecided(proven: IntArray, attained: IntArray) -> tuple[BoolArray, bool]:
+        # No end is far away: the largest number there is would not do for sums.
+        proven = np.minimum(proven, WIDEST)
+        known, possible = (ends.reshape(2, *shape) for ends in (attained, proven))
+        cells, broken = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        for rule in rules:
+            # What not even every count between proven bounds keeps is broken.
+            lost = rule.unproven(case.margin, case.exempt, *possible)
+            cells |= rule.unproven(case.margin, case.exempt, *known) & ~lost
+            broken |= lost
+        return cells.ravel(), bool(broken.any())
+
+    return undecided
+
+
+def answer_is_brief(case: Case, answer: Attainable) -> bool:
+    """Whether an answer leaves bounds open that a verdict does without, for want of a budget."""
+    return answer.evidence is Evidence.OUTER and undecided_cells(case) is not None
 
 
 class Pool:
@@ -238,7 +277,7 @@ class Attacker:
             return question(values), values
         pool = self.pool
         for _ in () if pool is None else range(TRIES + 1):
-            values = _open_between(0, None, self._pooled(index))
+            values = open_between(0, None, frozenset(self._pooled(index)))
             answer = question(values)
             if answer is not None:
                 return answer, values
@@ -247,10 +286,17 @@ class Attacker:
         if not self.sets_first:
             values = self._between_bounds(index)
             answer = question(values)
-            if answer is not None or values.settled:
+            if answer is not None or values.settled or self._brief:
                 return answer, values
         values = self.values(index)
         return question(values), values
+
+    @cached_property
+    def _brief(self) -> bool:
+        """Whether no more is worked out of a cell than the verdict on the whole needs."""
+        answer = self._attainable
+        unlimited = self.effort.deadline is None
+        return unlimited and answer is not None and answer_is_brief(self.case, answer)
 
     def _pooled(self, index: Position) -> set[int]:
         """The counts of a cell in the tables of the pool."""
@@ -319,7 +365,11 @@ class Attacker:
     def _attainable(self) -> Attainable | None:
         """The attainable counts; None if they were refused or there is no time."""
         if self.answer is None:
-            self.answer = self._ask(attainable, 1.0, self.over)
+            until = None if self.sets_first else undecided_cells(self.case)
+            solver: Callable[..., Any] = attainable
+            if until is not None:
+                solver = partial(attainable_enough, undecided=until)
+            self.answer = self._ask(solver, 1.0, self.over)
             if self.sets_first and self.answer is not None:
                 self.answer.gather()
         return self.answer
@@ -346,22 +396,10 @@ class Attacker:
             return self._coarse[index]
         if self._ends is None:
             return self._nothing(index)
-        (lower, upper), attained = self._ends
-        ends = (side[index] for side in attained)
-        inside = {int(end) for end in ends if end is not None and not isinstance(end, Unbounded)}
-        high = None if isinstance(upper[index], Unbounded) else int(upper[index])
-        self._coarse[index] = _open_between(int(lower[index]), high, inside)
+        self._coarse[index] = known_between(index, *self._ends)
         return self._coarse[index]
 
     def _nothing(self, index: Position) -> ValueSet:
         """Without an answer: only the owner's own table is known to be consistent."""
-        return _open_between(0, None, set() if self.counts is None else {int(self.counts[index])})
-
-
-def _open_between(low: int, high: int | None, inside: set[int]) -> ValueSet:
-    """A set of which some members are known and the others between two ends are open."""
-    edges = [low - 1, *sorted(inside)]
-    gaps: list[tuple[int, int | None]] = [(a + 1, b - 1) for a, b in itertools.pairwise(edges)]
-    gaps.append((edges[-1] + 1, high))
-    unknown = [(first, last, 1) for first, last in gaps if last is None or first <= last]
-    return ValueSet([(member, member, 1) for member in inside], unknown=unknown)
+        known = [] if self.counts is None else [int(self.counts[index])]
+        return open_between(0, None, frozenset(known))

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.attacker import Attacker, Pool
+from cellbounds.disclosure.policies.attacker import Attacker, Pool, answer_is_brief
 from cellbounds.disclosure.policies.knowledge import (
     as_respondents,
     checked_knowledge,
@@ -334,7 +334,8 @@ def _looked(
     """
     policy = case.policy
     # Under a budget the bounds come first: they may show that there are too few values.
-    sets_first = effort.deadline is None and (policy.many_values or answer is not None)
+    whole = answer is not None and not answer_is_brief(case, answer)
+    sets_first = effort.deadline is None and (policy.many_values or whole)
     first = first_share(policy, effort)
     outsider = Attacker(case, case.known, first, sets_first=sets_first, answer=answer, pool=pool)
     findings: list[Finding] = []

@@ -131,6 +131,14 @@ class Rule(ABC):
         return 0
 
     @property
+    def by_ends(self) -> bool:
+        """Whether a cell breaks the rule exactly if `unproven` says so of what is attainable.
+
+        Rules about figures alone, which `unproven` says nothing of, are of this kind.
+        """
+        return self.about_figures
+
+    @property
     def many_values(self) -> bool:
         """Whether more attainable counts are asked for than the two ends of an interval."""
         return False
@@ -215,6 +223,11 @@ class CellRule(Rule):
     __slots__ = ()
 
     exempts_empty_rows: ClassVar[bool] = True
+
+    @property
+    def by_ends(self) -> bool:
+        """Yes: cell by cell, from the attainable counts."""
+        return True
 
     @abstractmethod
     def broken(self, values: ValueSet, truths: ValueSet) -> bool | None:

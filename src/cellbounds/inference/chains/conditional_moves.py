@@ -178,6 +178,10 @@ def conditional_moves(release: Release) -> Moves:
     if facts.conditional is None:
         raise UnsupportedRelease(f"no two families of moves: {facts.not_conditional}")
     notation = facts.conditional.conditional.notation
+    if facts.conditional.conditional.intervals.remainders is not None:
+        raise UnsupportedRelease(
+            f"no two families of moves: rows of {notation} were rounded so that they add to one"
+        )
     behind = cells_behind(release.domain, facts.conditional.conditional.variables)
     if len(set(behind.widths.tolist())) > 1:
         raise UnsupportedRelease(

@@ -14,7 +14,13 @@ import numpy as np
 from cellbounds.inference.rows.sum_kernel import BLOCK, DEEPEST, FAINT, FEW, POWERS, dot, normal
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
-from cellbounds.runtime.scaled_floats import NOTHING, FloatArray, ScaledFloats, rounded
+from cellbounds.runtime.scaled_floats import (
+    NOTHING,
+    FloatArray,
+    ScaledFloats,
+    normalised,
+    rounded,
+)
 
 ROUNDINGS = 32
 """Units of error that a product adds at most."""
@@ -132,12 +138,24 @@ def product_steps(size: int) -> float:
 
 
 def dense(offsets: IntArray, numbers: ScaledFloats, size: int) -> ScaledFloats:
-    """All coefficients below `size` of a polynomial given by those that are not zero."""
+    """All coefficients below `size` of a polynomial given by terms, those of a power together."""
     inside = offsets < size
     mantissa, exponent = np.zeros(size), np.full(size, NOTHING)
+    ends = np.append(offsets[1:] != offsets[:-1], True)
+    if not ends.all():
+        offsets, numbers = offsets[ends], _added_up(numbers, ends)
+        inside = inside[ends]
     mantissa[offsets[inside]] = numbers.mantissa[inside]
     exponent[offsets[inside]] = numbers.exponent[inside]
     return ScaledFloats(mantissa, exponent)
+
+
+def _added_up(numbers: ScaledFloats, ends: BoolArray) -> ScaledFloats:
+    """The sum of each group of numbers, which `ends` with one of them."""
+    firsts = np.concatenate([[0], np.flatnonzero(ends)[:-1] + 1])
+    top = np.maximum.reduceat(numbers.exponent, firsts)
+    fall = np.maximum(numbers.exponent - np.repeat(top, np.diff([*firsts, len(ends)])), -1000)
+    return normalised(np.add.reduceat(np.ldexp(numbers.mantissa, fall), firsts), top)
 
 
 def product(left: ScaledFloats, right: ScaledFloats) -> ScaledFloats:

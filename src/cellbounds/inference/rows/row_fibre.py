@@ -119,7 +119,8 @@ class RowFibre:
             )
             key = (number, *(cell.key for cell in cells))
             if key not in distinct:
-                distinct[key] = WeightedRow(row_type, cells, system.offsets(row_type), effort)
+                offsets = system.offsets(row_type)[row_type.boxes[0]]
+                distinct[key] = WeightedRow(row_type, cells, offsets, effort)
             rows.append(distinct[key])
         check_room(sum(row.numbers for row in distinct.values()), WEIGHING)
         check_work(sum(row.making for row in distinct.values()), effort, WEIGHING)

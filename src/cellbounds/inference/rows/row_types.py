@@ -10,6 +10,7 @@ come first.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ from cellbounds.errors import TooMuchWork
 from cellbounds.inference.enumeration import Options, adding_to, odometer
 from cellbounds.model.rates.layout import Layout
 from cellbounds.model.rates.offset_sets import Bits, Window
+from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.admissible import ranges_within
 from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
 
 SUM = 64
@@ -107,15 +108,31 @@ class RowType:
         """Whether every cell is whole and takes all counts in its range."""
         return max(self.part_counts) == 1 and not self.listed
 
-    def ranges(self, sums: IntArray) -> tuple[IntArray, IntArray]:
-        """Smallest and largest count of every column (first axis) under these sums.
+    @property
+    def box_count(self) -> float:
+        """How many boxes there are at most, without making them."""
+        problem = self.solution.problem
+        if problem.figures is None:
+            return self.sum_count
+        largest = self.solution.feasible[self.kind].values.largest
+        most = 0 if isinstance(largest, Unbounded) else largest
+        return self.sum_count * (1 + self.width * (most / problem.unit + 1))
 
-        With the other columns inside their own ranges; lists of values are not looked at.
+    @cached_property
+    def boxes(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The vectors of all feasible sums in boxes (see `boxes_of`), by the place of their sum."""
+        return self.boxes_of(self.sums)
+
+    def boxes_of(self, sums: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """The place of its sum, smallest and largest count of every column (first axis) of a box.
+
+        With the other columns inside their own ranges; lists of values are not looked at. Most rows
+        have one box for each sum.
         """
         evaluator = self.solution.evaluator
-        rows = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))[None, :]
-        lower, upper = ranges_within(*evaluator.limits(np.array([self.kind]), rows), rows)
-        return lower[:, 0].astype(np.int64), upper[:, 0].astype(np.int64)
+        rows = evaluator.sums_array(sums.tolist(), int(sums.max(initial=0)))
+        places, lower, upper = evaluator.boxes(self.kind, rows)
+        return places, lower.astype(np.int64), upper.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +167,7 @@ class RowSystem:
     @property
     def layout_steps(self) -> float:
         """What it costs to lay out the feasible sums of all types and their ranges of cells."""
-        return SUM * sum((row_type.width + 1.0) * row_type.sum_count for row_type in self.types)
+        return SUM * sum((row_type.width + 1.0) * row_type.box_count for row_type in self.types)
 
     @cached_property
     def unit(self) -> int:
@@ -250,12 +267,15 @@ def _vectors_of(row_type: RowType) -> Callable[[int], Iterator[list[int]]]:
     """Ways to fill a row, its sum being given: counts of all cells of the table behind it."""
 
     @lru_cache(maxsize=REMEMBERED)
-    def columns(total: int) -> list[Options]:
-        lower, upper = (ends[:, 0].tolist() for ends in row_type.ranges(np.array([total])))
-        options: list[Options] = [range(a, b + 1) for a, b in zip(lower, upper, strict=True)]
-        for column, values in row_type.listed.items():
-            options[column] = tuple(value for value in values if value in options[column])
-        return options
+    def boxes(total: int) -> list[list[Options]]:
+        _, lowers, uppers = row_type.boxes_of(np.array([total]))
+        made = []
+        for lower, upper in zip(lowers.T.tolist(), uppers.T.tolist(), strict=True):
+            options: list[Options] = [range(a, b + 1) for a, b in zip(lower, upper, strict=True)]
+            for column, values in row_type.listed.items():
+                options[column] = tuple(value for value in values if value in options[column])
+            made.append(options)
+        return made
 
     def split(cells: Sequence[int]) -> Callable[[Sequence[list[int]]], Iterator[list[int]]]:
         def parts(chosen: Sequence[list[int]]) -> Iterator[list[int]]:
@@ -268,7 +288,8 @@ def _vectors_of(row_type: RowType) -> Callable[[int], Iterator[list[int]]]:
         return parts
 
     def vectors(total: int) -> Iterator[list[int]]:
-        for cells in adding_to(columns(total), total):
+        # Each box in order, and all of them together.
+        for cells in heapq.merge(*(adding_to(options, total) for options in boxes(total))):
             if max(row_type.part_counts) == 1:
                 yield cells
                 continue

@@ -119,15 +119,28 @@ class SummedCell:
 
 def row_counts(row_type: RowType, effort: float) -> list[int]:
     """For each feasible sum, how many ways there are to fill the row, parts included."""
-    lower, upper = row_type.ranges(row_type.sums)
+    places, *_ = row_type.boxes
+    counts = box_counts(row_type, effort)
+    if len(places) == len(row_type.sums):
+        return counts
+    sums = [0] * len(row_type.sums)
+    for place, count in zip(places.tolist(), counts, strict=True):
+        sums[place] += count
+    return sums
+
+
+def box_counts(row_type: RowType, effort: float) -> list[int]:
+    """The same for each box of vectors."""
+    places, lower, upper = row_type.boxes
+    sums = row_type.sums[places]
     if row_type.plain:
         # Columns of equal widths, whatever the sum, are taken together.
         times = Counter(widths.tobytes() for widths in upper - lower)
         if math.prod(n + 1 for n in times.values()) <= SUBSETS:
             distinct = [np.frombuffer(widths, dtype=np.int64) for widths in times]
-            rest = row_type.sums - lower.sum(axis=0)
+            rest = sums - lower.sum(axis=0)
             return _by_exclusion(np.array(distinct), list(times.values()), rest)
-    return _by_products(row_type, lower, upper, effort)
+    return _by_products(row_type, sums, lower, upper, effort)
 
 
 def _by_exclusion(widths: IntArray, times: Sequence[int], rest: IntArray) -> list[int]:
@@ -163,7 +176,9 @@ def _by_exclusion(widths: IntArray, times: Sequence[int], rest: IntArray) -> lis
     return [int(count) for count in counts]
 
 
-def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: float) -> list[int]:
+def _by_products(
+    row_type: RowType, sums: IntArray, lower: IntArray, upper: IntArray, effort: float
+) -> list[int]:
     """Rows whose cells have lists of values, or parts; or of many columns."""
     widths = upper - lower + 1
     steps = float(widths.min(axis=0).sum() if row_type.width == 2 else widths.sum())
@@ -173,8 +188,8 @@ def _by_products(row_type: RowType, lower: IntArray, upper: IntArray, effort: fl
     check_work(INTERPRETED * steps, effort, "counting the ways to fill the rows and their parts")
     ways = [_ways(row_type, column, int(upper[column].max())) for column in range(row_type.width)]
     # As many plain vectors reach a rest from below as from above.
-    rest = row_type.sums - lower.sum(axis=0)
-    rest = np.minimum(rest, upper.sum(axis=0) - row_type.sums) if row_type.plain else rest
+    rest = sums - lower.sum(axis=0)
+    rest = np.minimum(rest, upper.sum(axis=0) - sums) if row_type.plain else rest
     ends = zip(lower.T.tolist(), upper.T.tolist(), strict=True)
     return [
         _sum_of_products((own[a : b + 1] for own, a, b in zip(ways, low, high, strict=True)), left)
@@ -215,7 +230,10 @@ def _ways(row_type: RowType, column: int, most: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRow:
-    """A type of row with weights for its cells; rows that agree in both share one."""
+    """A type of row with weights for its cells; rows that agree in both share one.
+
+    `offsets` and what follows are by boxes of vectors: several may have the same sum.
+    """
 
     row_type: RowType
     cells: tuple[SummedCell, ...]
@@ -224,7 +242,7 @@ class WeightedRow:
 
     @cached_property
     def _ranges(self) -> tuple[IntArray, IntArray]:
-        return self.row_type.ranges(self.row_type.sums)
+        return self.row_type.boxes[1:]
 
     @property
     def _most(self) -> list[int]:
@@ -258,7 +276,7 @@ class WeightedRow:
         for column, values in self.row_type.listed.items():
             allowed = mask_of(values, self._most[column])
             sequences[column] = sequences[column].where(allowed)
-        return RowVectors.of(self.row_type.sums, sequences, *self._ranges)
+        return RowVectors.of(self.row_type.sums[self.row_type.boxes[0]], sequences, *self._ranges)
 
     @property
     def steps(self) -> float:
@@ -274,10 +292,11 @@ class WeightedRow:
     def totals(self) -> ScaledFloats:
         """The weights of all vectors, for each feasible sum."""
         if self._counted:
-            return rounded(row_counts(self.row_type, self.effort))
+            return rounded(box_counts(self.row_type, self.effort))
         return self.vectors.totals()
 
     @property
     def roundings(self) -> int:
         """The relative error of the totals, in units."""
-        return sum(cell.roundings + CHAIN + 2 for cell in self.cells)
+        together = int(np.bincount(self.row_type.boxes[0]).max()) - 1
+        return together + sum(cell.roundings + CHAIN + 2 for cell in self.cells)

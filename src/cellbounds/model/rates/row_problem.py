@@ -11,6 +11,7 @@ linear convex functions, which end after finitely many exact steps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,6 +24,7 @@ from cellbounds.errors import InconsistentRelease
 from cellbounds.model.structure import ConditionalFacts
 from cellbounds.runtime.arrays import BoolArray, IntArray, whole_array
 from cellbounds.statements.inequalities import NO_LIMIT, MarginBounds
+from cellbounds.statements.intervals import RateIntervals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +34,9 @@ class RowProblem:
     Rows that hold nobody are left out; `rows` gives the place of each remaining row among all.
     Upper bounds hold -1 where nothing is known. `cell_values` and `row_values` list the possible
     counts of single cells and row sums. A problem is `bare` if nothing is known besides the rates
-    and N, and `needs_objects` if products of rates and counts could leave int64.
+    and N, and `needs_objects` if products of rates and counts could leave int64. `figures` are
+    given if rows were rounded so that they add to one: in units of which `unit` make one, -1 in
+    rows of which nothing is shown. The rates then only enclose what rows say together.
     """
 
     low: IntArray
@@ -54,6 +58,8 @@ class RowProblem:
     width: int
     bare: bool
     needs_objects: bool
+    unit: int = 0
+    figures: IntArray | None = None
 
     def chosen(self, rows: Sequence[int]) -> RowProblem:
         """The problem of some of the rows."""
@@ -133,7 +139,17 @@ def build_problem(facts: ConditionalFacts, cells: MarginBounds, rows: MarginBoun
         width=shape[1],
         bare=not known,
         needs_objects=ends.low.dtype == object or int(ends.scale[kept].max(initial=1)) >= 2**31,
+        **_shared_out(ends, kept),
     )
+
+
+def _shared_out(ends: RateIntervals, kept: IntArray) -> dict[str, Any]:
+    """The unit and the figures of rows that add to one by the rule that rounded them."""
+    rule = ends.remainders
+    if rule is None or rule.width == 1:
+        return {}
+    figures = np.where(rule.rows[:, None], rule.figures, -1)
+    return {"unit": rule.unit, "figures": figures[kept]}
 
 
 def _row_name(facts: ConditionalFacts, row: int) -> str:
@@ -163,6 +179,8 @@ class RowShapes:
         Multiples of the step larger than (where the row can begin) + reach are admissible.
     reach_of_all
         The same if every free cell is to hold somebody.
+    figures, unit
+        Those of the problem: rows that add to one by the rule that rounded them.
     """
 
     scale: IntArray
@@ -176,6 +194,8 @@ class RowShapes:
     step: IntArray
     reach: IntArray
     reach_of_all: IntArray
+    figures: IntArray | None = None
+    unit: int = 0
 
     def touch(self, row: int, stride: int) -> int:
         """Beyond (where the row can begin) + touch, counts under neighbouring sums meet.
@@ -186,6 +206,8 @@ class RowShapes:
         free = ~self.exact[row]
         if not free.any():
             return 0
+        if self.figures is not None and self.figures[row, 0] >= 0:
+            return self._touch_of_whole_row(self.figures[row].tolist(), stride)
         scale, reach = int(self.scale[row]), int(self.reach_of_all[row])
         lows, highs = (ends[row, free].tolist() for ends in self.tight[:2])
         overlaps = [
@@ -193,6 +215,18 @@ class RowShapes:
             for low, high in zip(lows, highs, strict=True)
         ]
         return reach + 1 + int(max(overlaps))
+
+    def _touch_of_whole_row(self, figures: list[int], stride: int) -> int:
+        """Counts come within 2 + 1/unit of their shares (docs/theory/largest-remainder.md)."""
+        unit, width = self.unit, len(figures)
+        positive = sum(figure > 0 for figure in figures)
+        most = Fraction(0)
+        for figure in set(figures):
+            low = figure - 1 + Fraction(1, width) if figure else Fraction(0)
+            beside = positive + (figure == 0)
+            high = figure + 1 - Fraction(1, beside)
+            most = max(most, (low * stride + 2 * unit + 2) / (high - low))
+        return unit + 1 + math.ceil(most)
 
     @cached_property
     def tight(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
@@ -258,8 +292,23 @@ def row_shapes(problem: RowProblem) -> RowShapes:
         lone_holder = no_high.any(axis=1) & ~raised.any(axis=1)
         reach = np.where(lone_holder, 0, np.minimum(reach, fewer))
     reach = np.where(free.any(axis=1), reach, 0)
+    if problem.figures is not None:
+        # Every sum from one unit on is possible (docs/theory/largest-remainder.md).
+        reach = np.where(problem.figures[:, 0] >= 0, problem.unit - 1, reach)
     return RowShapes(
-        scale, impossible, low, high, low_open, high_open, exact, share, step, reach, of_all
+        scale,
+        impossible,
+        low,
+        high,
+        low_open,
+        high_open,
+        exact,
+        share,
+        step,
+        reach,
+        of_all,
+        problem.figures,
+        problem.unit,
     )
 
 

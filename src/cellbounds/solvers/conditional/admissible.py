@@ -89,6 +89,20 @@ class Evaluator:
                 possible[top : top + down, start : start + along] = fits
         return possible
 
+    def ranges(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, ...]:
+        """Smallest and largest count of every cell for admissible sums; l_j(n), u_j(n) beside."""
+        lower, upper = self.limits(rows, sums)
+        return *ranges_within(lower, upper, sums), lower, upper
+
+    def boxes(self, row: int, sums: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """The vectors of a row with each of some sums, in boxes without common members.
+
+        That is the place of its sum, and the smallest and largest count of every cell (columns
+        first), for each box: one for each sum here.
+        """
+        smallest, largest, *_ = self.ranges(np.array([row]), sums[None, :])
+        return np.arange(len(sums)), smallest[:, 0], largest[:, 0]
+
     def sums_array(
         self, sums: Sequence[Any] | IntArray, largest: int, *, short: bool = False
     ) -> IntArray:

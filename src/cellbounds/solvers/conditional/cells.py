@@ -14,8 +14,9 @@ from cellbounds.errors import CellboundsError, TooMuchWork
 from cellbounds.model.rates.offset_sets import OffsetSet, runs_of
 from cellbounds.results.values import UNBOUNDED, Progression, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow, ranges_within
+from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
 from cellbounds.solvers.conditional.feasible import FeasibleRows, SumSet, range_row, sum_algebra
+from cellbounds.solvers.conditional.whole_rows import WholeRows
 
 VALUES_EFFORT = 1 << 28
 """Sums times columns that may be evaluated one by one for the attainable counts of a row."""
@@ -110,8 +111,7 @@ class CellCounts:
         blocks = []
         for start in range(0, len(rows), block):
             part = values[start : start + block]
-            lower, upper = evaluator.limits(rows[start : start + block], part)
-            smallest, largest = ranges_within(lower, upper, part)
+            smallest, largest, lower, upper = evaluator.ranges(rows[start : start + block], part)
             ceiling = np.minimum(upper[:, :, -1], part[:, -1])
             ends = smallest.min(axis=2), largest.max(axis=2), lower[:, :, _FIRST - 1], ceiling
             blocks.append([side.T for side in ends])
@@ -131,6 +131,8 @@ class CellCounts:
     @cached_property
     def _shares(self) -> Evaluator:
         """Evaluates the smallest and largest share of each cell, in place of its rates."""
+        if self._solution.problem.figures is not None:
+            return self._solution.evaluator
         low, high, low_open, high_open = self._solution.shapes.tight
         tight: Any = {"low": low, "high": high, "low_open": low_open, "high_open": high_open}
         return Evaluator(replace(self._solution.problem, **tight))
@@ -156,19 +158,28 @@ class CellCounts:
 
     def _searched(self, row: int, sums: SumSet, downwards: bool) -> IntArray:
         """The extreme counts of one row, taking in more and more sums from one end."""
-        taken, enough = 8 * _MORE, self._enough(row)
-        while taken < enough:
-            ends = sums.ends(taken, downwards=downwards)
-            best = self._best(row, ends, downwards)
+        taken, enough = 0, self._enough(row)
+        more, best = 4 * _MORE, None
+        while taken + more < enough:
+            ends = sums.ends(taken + more, downwards=downwards)
+            if len(ends) > taken:
+                found = self._best(row, ends[taken:], downwards)
+                better = np.maximum if downwards else np.minimum
+                best = found if best is None else better(best, found)
+            assert best is not None
             final = self._settled(np.array([row]), best[None, :], ends[-1:], downwards)
-            if len(ends) < taken or final[0]:
+            if len(ends) < taken + more or final[0]:
                 return best
-            taken *= 8
+            taken += more
+            more *= 2
         return self._best(row, sums.without_middle(enough), downwards)
 
     def _best(self, row: int, sums: list[int], downwards: bool) -> IntArray:
         """The extreme counts of one row over some sums."""
         self._check_effort(row, len(sums))
+        evaluator = self._solution.evaluator
+        if isinstance(evaluator, WholeRows) and evaluator.speaks(row):
+            return evaluator.best(row, sums, downwards)
         width = max(_FIRST, min(len(sums), 1 << 10))
         lines = [_padded(sums[k : k + width], width) for k in range(0, len(sums), width)]
         least, most, *_ = self._under(np.full(len(lines), row), lines)
@@ -190,7 +201,10 @@ class CellCounts:
         solution = self._solution
         if solution.sums.begin[row] is None or solution.feasible[row].mixed:
             return VALUES_EFFORT // solution.problem.width
-        periods = (solution.problem.width + 1) * int(solution.problem.scale[row])
+        scale = int(solution.problem.scale[row])
+        if solution.problem.figures is not None:
+            return 2 * scale + solution.shapes.touch(row, 1)
+        periods = (solution.problem.width + 1) * scale
         return solution.shapes.touch(row, int(solution.shapes.step[row])) + periods
 
     def _by_lists(self, row: int) -> list[ValueSet]:
@@ -241,7 +255,7 @@ class CellCounts:
         for start in range(0, len(singles), block):
             part = singles[start : start + block]
             values = evaluator.sums_array(part[None, :], int(part.max()), short=True)
-            low, high = ranges_within(*evaluator.limits(np.array([row]), values), values)
+            low, high, *_ = evaluator.ranges(np.array([row]), values)
             for column in free:
                 intervals[column].append(_united(low[column, 0], high[column, 0]))
         for run in runs:
@@ -306,8 +320,7 @@ def row_sum_for(solution: FeasibleRows, row: int, column: int, value: int) -> in
     while batch := list(itertools.islice(candidates, size)):
         if listed is None:
             totals = solution.evaluator.sums_array([batch], max(batch))
-            limits = solution.evaluator.limits(np.array([row]), totals)
-            smallest, largest = ranges_within(*limits, totals)
+            smallest, largest, *_ = solution.evaluator.ranges(np.array([row]), totals)
             fits = np.flatnonzero((smallest[column, 0] <= value) & (value <= largest[column, 0]))
         else:
             fits = np.flatnonzero([value in listed.cell_values(n, column) for n in batch])
@@ -449,6 +462,11 @@ def _filled(
         lower[j] += added
         missing -= added
     counts: IntArray = lower.T.astype(object)
+    if isinstance(evaluator, WholeRows):
+        for i, kind in enumerate(solution.kind.tolist()):
+            if evaluator.speaks(kind):
+                cell = (column, value) if i == place else (None, None)
+                counts[i] = evaluator.filled(kind, sums[i], *cell)
     if problem.cell_values:
         listed = {row for row, _ in problem.cell_values}
         for i, kind in enumerate(solution.kind.tolist()):

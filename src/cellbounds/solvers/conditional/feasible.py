@@ -39,6 +39,7 @@ from cellbounds.solvers.conditional.admissible import (
     admissible_sums,
     unreachable,
 )
+from cellbounds.solvers.conditional.whole_rows import make_evaluator
 
 Segment = tuple[int, int] | Progression
 """Bits above a base, or first, last (None: without end) and step of a progression."""
@@ -427,7 +428,7 @@ def solve_rows(whole: RowProblem) -> FeasibleRows:
     """
     kind, firsts, copies = _distinct_rows(whole)
     problem = whole if len(firsts) == whole.height else whole.chosen(firsts)
-    evaluator = Evaluator(problem)
+    evaluator = make_evaluator(problem)
     shapes = row_shapes(problem)
     sums = admissible_sums(problem, shapes, evaluator, copies)
     sets, slack = sums.sets, None

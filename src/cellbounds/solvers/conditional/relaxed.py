@@ -20,7 +20,13 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.rates.layout import About, about, make_layout, refusal_of
-from cellbounds.model.rates.row_problem import RealRow, real_row, row_shapes
+from cellbounds.model.rates.row_problem import (
+    RealRow,
+    RowProblem,
+    RowShapes,
+    real_row,
+    row_shapes,
+)
 from cellbounds.model.structure import ConditionalFacts, Facts
 from cellbounds.results.solution import Arrays, Query, RelaxedSolution
 from cellbounds.results.values import UNBOUNDED
@@ -67,12 +73,10 @@ class LinearConditionalSolution(RelaxedSolution):
                 lower[target, 0], upper[target, 0] = low, UNBOUNDED if high is None else high
                 continue
             bare = not any(row.lower) and all(cap is None or cap == 0 for cap in row.upper)
-            scale = int(problem.scale[place])
+            shares = _real_shares(problem, shapes, place) if bare else []
             for column in range(width):
                 if bare:
-                    least, most = (
-                        Fraction(int(share[place, column]), scale) for share in shapes.tight[:2]
-                    )
+                    least, most = shares[column]
                     endless = high is None and most > 0
                     ends = least * low, UNBOUNDED if endless else most * (high or 0)
                 else:
@@ -143,6 +147,18 @@ class LinearConditionalSolution(RelaxedSolution):
                 f"{problem.facts.total.notation}: the rows of "
                 f"{problem.facts.conditional.notation} add to {need} {bound}"
             )
+
+
+def _real_shares(
+    problem: RowProblem, shapes: RowShapes, place: int
+) -> list[tuple[Fraction, Fraction]]:
+    """The smallest and largest share of each cell of a row of real numbers."""
+    rule = problem.facts.conditional.intervals.remainders
+    if rule is not None and rule.rows[problem.rows[place]]:
+        return rule.shares(int(problem.rows[place]))
+    scale = int(problem.scale[place])
+    low, high = (ends[place].tolist() for ends in shapes.tight[:2])
+    return [(Fraction(a, scale), Fraction(b, scale)) for a, b in zip(low, high, strict=True)]
 
 
 def _cell_range(

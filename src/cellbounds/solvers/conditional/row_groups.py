@@ -49,6 +49,8 @@ class GroupedConditional:
             return facts.not_conditional
         if held.on_parts:
             return "something is known of parts of the cells"
+        if held.conditional.intervals.remainders is not None:
+            return "rows that share out remainders tie their cells to each other"
         if combined_bounds(held.on_cells, held.domain, held.conditional.variables).values:
             return "counts of some cells are listed"
         if _column_groups(held, query.over) is None:
@@ -117,7 +119,7 @@ def _merged(groups: BoolArray, numbers: IntArray) -> IntArray:
     return np.stack([numbers[own].sum(axis=0, dtype=numbers.dtype) for own in groups])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MergedShapes(RowShapes):
     """Facts about each row with merged columns.
 

@@ -162,8 +162,10 @@ class ConditionalSolution(Solution):
         return Table(self._release.domain, narrowest(layout.table_counts(split)))
 
     @cached_property
-    def _system(self) -> System:
-        return compile_release(self._release)
+    def _system(self) -> System | None:
+        # Rows that add to one by their rule take an inequality for each two columns.
+        wide = self._layout.facts.conditional.intervals.remainders is not None
+        return None if wide else compile_release(self._release)
 
     def _sum_for(self, row: int, column: int, part: int, value: int) -> int:
         """A count of the summed cell of which a part may be `value`."""

@@ -10,7 +10,7 @@ bounds.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ import numpy as np
 
 from cellbounds.model.problem import Problem
 from cellbounds.model.targets import Targets
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.general.pool import TablePool
 from cellbounds.statements import Release
@@ -36,6 +36,12 @@ AIMED, AIMED_BLINDLY = 15, 30
 
 AT_ONCE = 500_000
 """Proposals between two looks at the clock: about a tenth of a second."""
+
+SWEEP = 200
+"""Proposals for each cell that should move, between two tables that are looked at."""
+
+IDLE_SWEEPS = 5
+"""Tables in a row that may bring nothing new before a walk is given up."""
 
 RUN_STARTS = 8
 """Cells of a sum through which a run is looked for."""
@@ -156,6 +162,24 @@ class Walker:
                 direction[corners[:many]] = SIGNS[:many]
                 longest = direction, int(steps)
         return longest
+
+    def around(self, counts: IntArray, wanted: Callable[[], BoolArray]) -> Iterator[IntArray]:
+        """Tables that differ from each other in many cells, as long as they help.
+
+        `wanted` says which cells should still move; the walk ends when there are none, or when
+        they have not become fewer for a while. `counts` changes in place.
+        """
+        from cellbounds.solvers.general.walk_kernel import wander
+
+        least, most = counts.copy(), counts.copy()
+        left, idle = wanted(), 0
+        while left.any() and idle < IDLE_SWEEPS:
+            proposals = max(SWEEP * int(left.sum()), len(counts))
+            wander(self.cubes, counts, least, most, np.flatnonzero(left), proposals, self._state)
+            yield counts.copy()
+            now = wanted()
+            idle = 0 if 100 * int(now.sum()) < 99 * int(left.sum()) else idle + 1
+            left = now
 
     def push(
         self,

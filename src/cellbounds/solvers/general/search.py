@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -16,12 +16,15 @@ from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
 from cellbounds.model.targets import asked_about
+from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
+from cellbounds.solvers.general.constant_sums import Constants, connected, constant_sums
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.nested_families import Nested
+from cellbounds.solvers.general.null_walk import tables_around
 from cellbounds.solvers.general.pool import Excerpt, TablePool
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
@@ -43,6 +46,7 @@ class Solvers:
     def __init__(self, full: Problem, small: Problem) -> None:
         self.full, self.small = full, small
         self._interior: LinearProgram | None = None
+        self._parts: dict[int, IntegerProgram] = {}
 
     def program(self) -> LinearProgram:
         """The linear relaxation: always the same one if it does not remember its last answer.
@@ -77,6 +81,14 @@ class Solvers:
         """The integer program."""
         return IntegerProgram(self.cut_off)
 
+    def part(self, near: BoolArray) -> IntegerProgram:
+        """The integer program of the cells that are connected with some cell."""
+        label = int(np.argmax(near))
+        if label not in self._parts:
+            problem = self.small if near.all() else self.small.restricted(near)
+            self._parts[label] = IntegerProgram(problem)
+        return self._parts[label]
+
     @cached_property
     def cut_off(self) -> Problem:
         """The problem with cells that nothing limits cut off, CAP above what they hold at least."""
@@ -91,11 +103,23 @@ ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
 
 
+MANY = 300
+"""Cells left from which on all of them at once are cheaper than one by one."""
+
+
 class Proof:
     """What proved a bound, as small numbers for arrays."""
 
-    PROPAGATION, DUAL, SOLVER = 0, 1, 2
-    NAMES = ("propagation", "dual", "solver")
+    PROPAGATION, DUAL, SOLVER, ELIMINATION = 0, 1, 2, 3
+    NAMES = ("propagation", "dual", "solver", "elimination")
+
+
+class Narrowing(NamedTuple):
+    """What elimination found of a presolved problem: cells that are constant, and needless rows."""
+
+    cells: IntArray
+    counts: IntArray
+    needless: BoolArray
 
 
 class Standing(NamedTuple):
@@ -126,6 +150,8 @@ class Search:
         The steps taken: name, seconds since the step before, bounds left open.
     write
         Writes down what a search found, at once (True) or if the last time was long ago.
+    undecided
+        Says which sums need more, if it is not all of them that are open.
     """
 
     def __init__(
@@ -133,10 +159,11 @@ class Search:
         release: Release,
         over: tuple[str, ...],
         cells: tuple[tuple[int, ...], ...] | None = None,
+        narrowing: Narrowing | None = None,
     ) -> None:
         domain = release.domain
         self.release = release
-        self.recipe = release, over, cells
+        self.recipe = release, over, cells, narrowing
         self.full = make_problem(compile_release(release), domain.size)
         presolved = presolve(self.full)
         self.small, self.numbers = presolved.problem, presolved.cells
@@ -156,9 +183,13 @@ class Search:
         self.endless = np.zeros(self.asked.size, dtype=bool)
         self.history: list[tuple[str, float, int]] = []
         self.write: Callable[[Search, bool], None] | None = None
+        self.undecided: Undecided | None = None
+        self._needed: tuple[tuple[int, int], BoolArray, bool] | None = None
         self._program: LinearProgram | None = None
-        self._rounds = self._numbered = 0
+        self._rounds = self._numbered = self._improved = 0
         self._clock = time.monotonic()
+        if narrowing is not None:
+            self._narrow(narrowing)
 
     # Copies: for parts of the work that are done apart.
 
@@ -177,7 +208,7 @@ class Search:
         other.endless = standing.endless.copy()
         other.pool = self.pool.cut_down(standing.ends, excerpt)
         other.walker = self.walker.branch(number)
-        other.write, other.history = None, []
+        other.write, other.history, other.undecided = None, [], None
         other._program, other._rounds = None, number
         return other
 
@@ -215,10 +246,29 @@ class Search:
         unsettled[1] &= ~self.endless
         return unsettled
 
+    def needed(self) -> BoolArray:
+        """Which sums need more; all of them unless somebody said what is enough."""
+        if self.undecided is None or not len(self.pool):
+            return np.ones(self.asked.size, dtype=bool)
+        return self._decided()[0]
+
+    @property
+    def decided(self) -> bool:
+        """Whether what was asked for hangs on nothing that is open."""
+        return self.undecided is not None and len(self.pool) > 0 and self._decided()[1]
+
+    def _decided(self) -> tuple[BoolArray, bool]:
+        assert self.undecided is not None
+        state = len(self.pool), self._improved
+        if self._needed is None or self._needed[0] != state:
+            self._needed = (state, *self.undecided(self.proven, self.pool.ends))
+        return self._needed[1:]
+
     def prove(self, place: int, side: int, value: int, proof: int) -> None:
         """Note a bound that was proven, if it is better than what was known."""
         if (value > self.proven[0, place]) if side == 0 else (value < self.proven[1, place]):
             self.proven[side, place], self.proofs[side, place] = value, proof
+            self._improved += 1
         low, high = self.proven[:, place]
         if low > high:
             raise InconsistentRelease("the published figures contradict each other")
@@ -288,15 +338,113 @@ class Search:
         return answer.cells is not None or not answer.final
 
     def _add_if_near(self, cells: IntArray) -> bool:
-        """Keep a solver's table if it is one of whole numbers (checked exactly)."""
-        whole = np.rint(cells)
-        if np.abs(cells - whole).max(initial=0) > 1e-6:
-            return False
-        counts = self.expand(whole.astype(np.int64))
+        """Keep a solver's table if it is one of whole numbers (checked exactly).
+
+        Of a large one the parts that are whole are enough: the others stay as in another table.
+        """
+        whole = np.rint(cells).astype(np.int64)
+        broken = np.abs(cells - whole) > 1e-6
+        if broken.any():
+            if not len(self.pool) or len(cells) < MANY:
+                return False
+            base = self.pool.at(0)[self.numbers]
+            moved = broken | (whole != base)
+            linked = moved[self.small.cells]
+            rows, places = self.small.rows[linked], self.small.cells[linked]
+            part = connected(rows, places, len(cells))
+            failed = np.bincount(part[broken], minlength=len(cells)) > 0
+            whole = np.where(failed[part], base, whole)
+        counts = self.expand(whole)
         if not self.full.holds(counts):
             return False
         self.pool.add(counts)
         return True
+
+    # All sums at once.
+
+    def by_elimination(self, effort: Budget) -> None:
+        """Prove which sums are constant, for all of them at once.
+
+        The cells that are constant need no program any more, nor do rows that follow from others.
+        """
+        if not len(self.pool) or len(self.numbers) < MANY:
+            return
+        size, asked = len(self.numbers), np.flatnonzero(self.unmoved())
+        starts, members = np.arange(size + 1), np.arange(size)
+        if not self.asked.plain:
+            more, inside = self._lines(asked)
+            starts, members = np.append(starts, size + more[1:]), np.append(members, inside)
+        tables = (self.pool.at(k)[self.numbers] for k in range(len(self.pool)))
+        found = constant_sums(self.small, tables, starts, members, effort.left)
+        fixed = np.zeros(len(self.full.lower), dtype=bool)
+        fixed[self.numbers[found.sums[:size]]] = True
+        places = asked[fixed[asked] if self.asked.plain else found.sums[size:]]
+        for place in places.tolist():
+            value = int(self.pool.ends[0, place])
+            for side in (0, 1):
+                self.prove(place, side, value, Proof.ELIMINATION)
+        self._note_constants(found)
+
+    def unmoved(self) -> BoolArray:
+        """Sums that need more, and that all tables so far agree on though nothing proves it."""
+        low, high = self.pool.ends
+        open_still = self.open_bounds().any(axis=0) & self.needed()
+        return np.asarray(open_still & (low == high))
+
+    def _lines(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """The cells left behind some sums."""
+        lines = [self.objective(place)[0] for place in places.tolist()]
+        widths = [len(line) for line in lines]
+        none = np.zeros(0, dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(widths)]), np.concatenate([none, *lines])
+
+    def _note_constants(self, found: Constants) -> None:
+        """Leave out of all programs what is constant or needless."""
+        cells = np.flatnonzero(found.sums[: len(self.numbers)])
+        if len(cells) or found.dependent.any():
+            counts = self.pool.at(0)[self.numbers[cells]]
+            narrowing = Narrowing(cells, counts, found.dependent)
+            self._narrow(narrowing)
+            self.recipe = *self.recipe[:3], narrowing
+
+    def _narrow(self, narrowing: Narrowing) -> None:
+        lower, upper = self.small.lower.copy(), self.small.upper.copy()
+        lower[narrowing.cells] = upper[narrowing.cells] = narrowing.counts
+        fewer = replace(self.small, lower=lower, upper=upper).with_rows(~narrowing.needless)
+        presolved, outer = presolve(fewer), self.expand
+        low, high = self.full.lower.copy(), self.full.upper.copy()
+        low[self.numbers], high[self.numbers] = lower, upper
+        self.full = replace(self.full, lower=low, upper=high)
+        self.expand = lambda counts: outer(presolved.invert(counts))
+        self.small, self.numbers = presolved.problem, self.numbers[presolved.cells]
+        self.solvers, self._program = Solvers(self.full, self.small), None
+
+    def by_wandering(self, effort: Budget) -> None:
+        """Walk until every sum that needs it has moved, or no walk gets any further."""
+        if not len(self.pool) or len(self.numbers) < MANY:
+            return
+        for counts in self._wandering():
+            if self.full.holds(counts):  # lists of values are not known to walks
+                self.pool.add(counts)
+            if effort.spent:
+                return
+
+    def _wandering(self) -> Iterator[IntArray]:
+        if self.walker.possible:
+            yield from self.walker.around(self.pool.at(0), self._aims)
+        start = self.pool.at(0)[self.numbers]
+        for cells in tables_around(self.small, start, lambda: self._aims()[self.numbers]):
+            yield self.expand(cells)
+
+    def _aims(self) -> BoolArray:
+        """The cells of sums that walks should still move."""
+        aimed = self.needed() & self.open_bounds().any(axis=0)
+        if self.undecided is None:
+            aimed = self.unmoved()
+        cells = np.zeros(len(self.full.lower), dtype=bool)
+        behind = self.asked.behind
+        cells[behind.cells[np.repeat(aimed, np.diff(behind.starts))]] = True
+        return cells
 
     # The steps, from cheap to dear; each may be asked for one bound.
 

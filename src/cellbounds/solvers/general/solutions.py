@@ -187,6 +187,7 @@ class GeneralSolution(Solution):
         self.places = query.places(release.domain)
         self.search = Search(release, query.over, query.cells)
         self._all = False
+        self.search.undecided = query.undecided
         self._values: dict[int, SumValues] = {}
         self._checkpoint: SearchCheckpoint | None = None
         if isinstance(query.budget.checkpoint, Checkpoint):
@@ -279,6 +280,9 @@ class GeneralSolution(Solution):
 
     def gather(self, indices: Iterable[Position]) -> None:
         """Find the values of many cells at once, with whoever helps, for `values` to give."""
+        if self.search.undecided is not None:
+            # Whoever asks for values wants more than what was enough to decide something.
+            self.search.undecided, self._all = None, False
         self.settle()
         places = dict.fromkeys(map(self.places.number, indices))
         wanted = [place for place in places if place not in self._values]

@@ -113,6 +113,58 @@ def by_crossing(search: Search, place: int, side: int, value: int, seconds: floa
         search.prove(place, side, value, Proof.SOLVER)
 
 
+MOVING = 2.0
+"""Seconds for a table in which a sum has another value."""
+
+
+def by_moving(search: Search, place: int, effort: Budget) -> None:
+    """Find a table in which a sum has another value than in all so far, or prove there is none.
+
+    Only cells that have to do with the sum are looked at.
+    """
+    if search.capped or not search.solvers.sendable:
+        return
+    cells, constant = search.objective(place)
+    near = search.near(place)
+    program = search.solvers.part(near)
+    inside = np.searchsorted(np.flatnonzero(near), cells)
+    value = int(search.pool.ends[0, place])
+    ends = (0, value - 1), (value + 1, int(search.proven[1, place]))
+    for side in (1, 0):
+        if effort.spent or search.pool.ends[0, place] < search.pool.ends[1, place]:
+            return
+        if search.proven[side, place] == value:
+            continue
+        low, high = (end - constant for end in ends[side])
+        seconds = min(MOVING, MOVING if effort.left is None else effort.left)
+        answer = program.with_sum(inside, low, high, seconds)
+        if answer.cells is not None:
+            counts = search.pool.at(0)
+            counts[search.numbers[near]] = answer.cells
+            search.pool.add(counts)
+        elif answer.final:
+            search.prove(place, side, value, Proof.SOLVER)
+
+
+IN_VAIN = 8
+"""Sums in a row that may stay as they are before the others are left to other steps."""
+
+MOST_MOVED = 200
+"""Sums that are looked at one by one although the whole is decided."""
+
+
+def _move_each(search: Search, effort: Budget) -> None:
+    """Look for tables in which sums have other values, as long as that is not in vain."""
+    in_vain = tried = 0
+    for place in np.flatnonzero(search.unmoved()).tolist():
+        if effort.spent or in_vain >= IN_VAIN or (search.decided and tried >= MOST_MOVED):
+            return
+        if search.unmoved()[place]:
+            tried += 1
+            by_moving(search, place, effort)
+            in_vain = in_vain + 1 if search.unmoved()[place] else 0
+
+
 LEAST_ROUND, SHARE = 16, 16
 """Items of a round: at least so many, or one of so many of those that are left. What one task finds
 helps the others only a round later, so that large rounds waste work, and small ones workers."""
@@ -290,6 +342,18 @@ def settle_all(search: Search, effort: Budget) -> None:
     search.note("propagation and the first table")
     if effort.spent:
         return
+    search.by_elimination(effort)
+    search.note("elimination")
+    if not effort.spent:
+        search.by_wandering(effort)
+        search.note("walks around the tables")
+    if effort.spent or not _open(search):
+        return
+    if search.undecided is not None:
+        _move_each(search, effort)
+        search.note("tables that differ")
+        if search.decided:
+            return
     if not search.program_is_dear:
         search.by_walking_on(_open(search), QUICK_WALK, effort)
         search.note(WALKS)
@@ -385,7 +449,7 @@ def _by_integers(search: Search, place: int, side: int, effort: Budget, share: i
 def _open(search: Search) -> list[Item]:
     """Open bounds; small sums first, since they are what somebody has to protect."""
     order = np.argsort(search.proven[1], kind="stable")
-    unsettled = search.open_bounds()
+    unsettled = search.open_bounds() & search.needed()
     return [(int(place), side) for side in (0, 1) for place in order if unsettled[side, place]]
 
 
@@ -395,7 +459,8 @@ def _each(search: Search, step: Step, effort: Budget) -> None:
     for done, bound in enumerate(bounds, 1):
         if effort.spent:
             return
-        _stepped(step, len(bounds), search, [bound], effort)
+        if search.needed()[bound[0]]:
+            _stepped(step, len(bounds), search, [bound], effort)
         effort.say(done, len(bounds))
 
 
@@ -403,9 +468,11 @@ def _shared(search: Search, step: Step, effort: Budget, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
     work = partial(_stepped, step, len(bounds))
-    for _ in in_rounds(
-        search, bounds, work, effort, width=width, wanted=lambda item: not search.settled(*item)
-    ):
+
+    def wanted(item: Item) -> bool:
+        return not search.settled(*item) and bool(search.needed()[item[0]])
+
+    for _ in in_rounds(search, bounds, work, effort, width=width, wanted=wanted):
         pass
 
 
