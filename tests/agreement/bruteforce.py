@@ -107,6 +107,10 @@ def chance_of(statement: Margin, entry: int, value: int) -> Fraction:
     ((kind, law),) = statement.noise.plain.items()
     if kind == "laplace":
         return Fraction(law) ** abs(entry - value)
+    if kind == "cell key" and value > max(map(int, law)):
+        # As the largest count that is listed, so many further.
+        last = max(map(int, law))
+        return Fraction(law[str(last)].get(str(entry - value + last), 0))
     chances = law if kind == "differences" else law.get(str(value), {})
     shown = entry - value if kind == "differences" else entry
     return Fraction(chances.get(str(shown), 0))
@@ -143,6 +147,8 @@ def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:
     base = statement.base
     if base is None:
         return value == entry
+    if statement.below is not None and value < statement.below:
+        return False  # it would have been hidden
     return {
         "nearest": 2 * entry - base <= 2 * value < 2 * entry + base,
         "half-even": halves_to_even(Fraction(value, base)) * base == entry

@@ -150,6 +150,10 @@ def loose_margins(draw, domain: Domain, counts: np.ndarray, spoilt: bool):
         entries = round_counts(margin, base, rule, seed).astype(object)
         reading = draw(st.sampled_from(["rounding", "interval"]))
         options = {"base": base, "rounding": rule, "rule": reading}
+        if draw(st.booleans()):
+            below = draw(st.integers(2, 8))
+            options["below"] = below
+            entries[margin < below] = f"<{below}"
     for place, value in enumerate(margin.flat):
         value = int(value)
         kind = draw(st.sampled_from(["shown", "shown", "hidden", "below", "above", "between"]))

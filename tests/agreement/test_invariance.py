@@ -70,6 +70,7 @@ def moved(statement, levels, names, labels):
         case cb.Margin():
             entries = statement.entries[grid].tolist()
             options = {} if statement.base is None else {"base": statement.base}
+            options |= {} if statement.below is None else {"below": statement.below}
             options["rule"] = "interval" if statement.interval else "rounding"
             return cb.Margin(variables, entries, rounding=statement.rounding, **options)
         case cb.Linear():

@@ -36,6 +36,14 @@ LAWS = [
             for n in range(9)
         }
     },
+    {
+        "cell key": {
+            "0": {"0": "1"},
+            "1": {"0": "3/4", "3": "1/4"},
+            "2": {"0": "2/5", "3": "2/5", "4": "1/5"},
+            "3": {"0": "1/9", "3": "2/3", "5": "2/9"},
+        }
+    },
 ]
 
 
@@ -56,7 +64,7 @@ def releases(draw: st.DrawFn) -> Release:
         if base is not None:
             how = {"base": base, "rounding": "random"}
             figures = st.integers(0, 1).map(lambda k, base=base: k * base)
-        elif "chances" in how["noise"]:
+        elif "chances" in how["noise"] or "cell key" in how["noise"]:
             figures = st.sampled_from([0, 3])
         else:
             figures = st.integers(0 if "differences" in how["noise"] else -2, 5)

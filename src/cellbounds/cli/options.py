@@ -50,13 +50,13 @@ Option = Callable[[Callable[..., int]], Callable[..., int]]
 HEADINGS = {
     "The table": "count records weight round_weight missing sheet variables structural nestings "
     "encoding delimiter merges tables marks hierarchies totals no_totals base base_rounding absent "
-    "sums header index thousands",
+    "sums below tool metadata header index thousands",
     "What is published": "rounding eps strict rule no_total count_rounding noise seed "
     "allow_outside",
     "How it is judged": "policy independent intruder knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
-    "written figures overwrite",
+    "written rewritten columns figures overwrite",
 }
 """The headings of help, and the options under each; all others come first."""
 
@@ -374,8 +374,8 @@ publishing_options = combined(
     ),
     option(
         "--noise LAW",
-        "Noise of margins with ~noise: laplace=1/2, or a TOML file with laplace, differences or "
-        "chances.",
+        "Noise of margins with ~noise: laplace=1/2, a perturbation table of cell keys (i;j;p), or "
+        "a TOML file with laplace, differences or chances.",
     ),
     option(
         "--seed INTEGER",

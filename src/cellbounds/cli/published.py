@@ -12,26 +12,44 @@ from cellbounds.cli.sheet_options import read_sheets, sheet_options
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import stopped_late
 
+STYLES = ("gausssuppression", "sdctable", "rtauargus")
+"""Frames that are written, as `data.other_tools.writing` has them, which loads later."""
+
 
 @options.command
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @sheet_options
 @option("--release FILE", "Write what the tables say as a release file (.toml).", "written")
+@option(
+    "--write FILE",
+    "Write the table for another tool: .tab (tau-ARGUS), .csv (a frame with statuses), .xlsx.",
+    "rewritten",
+)
+@option(f"--columns {'|'.join(STYLES)}", "Whose columns a .csv frame has.", default=STYLES[0])
 @options.memory_option
 def show(given: Given) -> int:
     """Show what is understood of the published tables in FILE, before anything is concluded.
 
     FILE is CSV, Excel, OpenDocument, HTML or Parquet: crosstabs with several header rows and index
-    columns, or a line for each cell; totals, hierarchies, marks for hidden counts.
+    columns, or a line for each cell; totals, hierarchies, marks for hidden counts. Files of
+    tau-ARGUS, sdcTable, GaussSuppression and ACRO are read, too.
     """
     if given.written is not None:
         check_suffix(given.written, (".toml",))
-    check_outputs([given.written], given.files)
+    check_outputs([given.written, given.rewritten], given.files)
     published = read_sheets(given.files, given)
+    if given.rewritten is not None and len(published.tables) > 1:
+        raise InvalidInput(
+            f"--write takes one table, and there are {len(published.tables)}; name one file or "
+            "sheet"
+        )
     write_text(f"{published}\n", None)
     if given.written is not None:
         published.release.write(given.written)
         say(f"written: {given.written}")
+    if given.rewritten is not None:
+        files = published.tables[0].write(given.rewritten, style=given.columns)
+        say(f"written: {', '.join(map(str, files))}")
     return options.SAFE
 
 

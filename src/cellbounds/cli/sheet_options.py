@@ -13,6 +13,9 @@ from cellbounds.errors import InvalidInput
 if TYPE_CHECKING:
     from cellbounds.statements.published import Published
 
+TOOLS = ("tau-argus", "suppression-frame", "acro")
+"""The tools whose files are read, as `data.other_tools.formats` has them, which loads later."""
+
 sheet_options = options.combined(
     option(
         "--marks MARK=MEANING,...",
@@ -23,6 +26,17 @@ sheet_options = options.combined(
     option(
         "--base-rounding nearest|half-even|down|up|random",
         "How they are rounded; nearest unless given.",
+    ),
+    option(
+        "--below INTEGER", "Counts below this were hidden before the others were rounded to --base."
+    ),
+    option(
+        "--noise LAW",
+        "Noise of numbers: a perturbation table of cell keys (i;j;p), laplace=1/2, or a TOML file.",
+    ),
+    option(f"--tool {'|'.join(TOOLS)}", "The tool that wrote a file; found out unless given."),
+    option(
+        "--metadata FILE", "Metadata (.rda) of a tau-ARGUS table; of the same name unless given."
     ),
     option("--absent unknown|zero", "What cells hold that a table does not list."),
     option("--sums all|shown", "Totals add up all cells, or only those that are shown."),
@@ -37,7 +51,10 @@ sheet_options = options.combined(
 )
 """How to read tables as they are published."""
 
-_ABOUT_TABLES = ("marks", "hierarchies", "totals", "no_totals", "base", "absent", "sums", "sheet")
+_ABOUT_TABLES = (
+    *("marks", "hierarchies", "totals", "no_totals", "base", "below", "noise", "tool", "metadata"),
+    *("absent", "sums", "sheet"),
+)
 
 
 def is_release_file(path: str) -> bool:
@@ -66,6 +83,10 @@ def read_sheets(paths: tuple[str, ...], given: Given) -> Published:
         **levels_given(given),
         base=given.base,
         rounding=given.base_rounding,
+        below=given.below,
+        noise=given.noise,
+        tool=given.tool,
+        metadata=given.metadata,
         absent=given.absent or "unknown",
         sums=given.sums,
         count=given.count,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 from cellbounds.data.domain import Label
 from cellbounds.data.hierarchy import Hierarchy
@@ -46,7 +47,7 @@ class PublishedTable:
     truths
         True counts of hidden cells that the file stores. They are not published: what is worked
         out from this table never uses them.
-    base, rounding, noise
+    base, rounding, below, noise
         How numbers differ from counts, as for :class:`~cellbounds.Margin`.
     title, notes
         What stands above the table, and what was understood of it, for people.
@@ -72,6 +73,7 @@ class PublishedTable:
     truths: Mapping[Cell, int] = field(default_factory=dict)
     base: int | None = None
     rounding: str | None = None
+    below: int | None = None
     noise: object = None
     title: str = ""
     notes: tuple[str, ...] = ()
@@ -100,8 +102,12 @@ class PublishedTable:
 
     @property
     def hidden(self) -> tuple[Cell, ...]:
-        """The cells whose count was suppressed."""
-        return tuple(cell for cell, entry in self.entries.items() if entry is None)
+        """The cells whose count was suppressed; a range may be known of some that are flagged."""
+        return tuple(
+            cell
+            for cell, entry in self.entries.items()
+            if entry is None or (cell in self.flags and isinstance(entry, str) and entry != ZERO)
+        )
 
     @property
     def unsure(self) -> tuple[Cell, ...]:
@@ -149,6 +155,8 @@ class PublishedTable:
         lines.append(f"  cells: {self._cells()}")
         if self.base is not None:
             lines.append(f"  numbers are multiples of {self.base}, {self.rounding or 'nearest'}")
+        if self.below is not None:
+            lines.append(f"  counts below {self.below} were hidden before the others were rounded")
         if self.truths:
             lines.append(
                 f"  the file holds the true counts of {len(self.truths):,} hidden cells; they are "
@@ -173,6 +181,26 @@ class PublishedTable:
         flags = list(self.flags.values())
         marked = [f"{flags.count(flag):,} marked {flag}" for flag in dict.fromkeys(flags)]
         return ", ".join([*parts, *marked])
+
+    def write(self, path: str | Path, *, style: str = "gausssuppression") -> list[Path]:
+        """Write the table for other tools and for people; true counts stay behind.
+
+        Parameters
+        ----------
+        path
+            ``.tab``: tau-ARGUS, with ``.rda`` and ``.hrc`` files beside; ``.csv``: a frame with a
+            status for each cell; ``.xlsx``: a sheet with marks.
+        style
+            Whose columns a frame has: ``"gausssuppression"``, ``"sdctable"`` or ``"rtauargus"``.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        from cellbounds.data.other_tools.writing import write_table
+
+        return write_table(self, path, style=style)
 
     def __repr__(self) -> str:
         inside = "; ".join(

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SUPPRESSED_MARKS = frozenset({"", "x", "..", "suppressed"})
 """What stands for a suppressed count in text, in small letters."""
 
-_RULE = ("base", "rounding", "noise", "rule")
+_RULE = ("base", "rounding", "below", "noise", "rule")
 """How numbers differ from counts, in files and ledgers."""
 
 _ONE_SIDED = re.compile(r"(<=|<|>=|>)\s*([0-9]+)")
@@ -74,6 +74,9 @@ class Margin(BoundedCounts, Tabulated):
         How they were rounded: ``"nearest"`` (default, halves up), ``"half-even"``, ``"down"``,
         ``"up"`` or ``"random"`` (to either of the multiples next to the count, up with
         probability rest / base).
+    below
+        Counts below this whole number were hidden before the others were rounded ("redact, then
+        round"), so that a number stands for counts of at least it. Goes with a base.
     rule
         ``"rounding"`` (default): a rounded number stands for the counts of which the rule makes it.
         ``"interval"``: halves belong to both their neighbours under ``"half-even"``.
@@ -99,15 +102,22 @@ class Margin(BoundedCounts, Tabulated):
     Margin([county]~5)
     >>> margin.lower.tolist(), margin.upper.tolist()
     ([13, 0, 0], [17, 4, -1])
+    >>> redacted = Margin(["county"], [10, "<8"], base=5, below=8)
+    >>> redacted, redacted.lower.tolist(), redacted.upper.tolist()
+    (Margin([county]<8~5), [8, 0], [12, 7])
     >>> Margin(["sex"], [-1, 7], noise={"differences": {"-2": "1/2", "1": "1/2"}}).upper.tolist()
     [1, 9]
     """
 
-    __slots__ = ("base", "entries", "interval", "lower", "noise", "rounding", "upper", "variables")
+    __slots__ = (
+        *("base", "below", "entries", "interval", "lower", "noise", "rounding", "upper"),
+        "variables",
+    )
 
     kind: ClassVar[str] = "margin"
 
     base: int | None
+    below: int | None
     entries: npt.NDArray[np.object_]
     lower: IntArray
     noise: Mechanism | None
@@ -122,6 +132,7 @@ class Margin(BoundedCounts, Tabulated):
         *,
         base: object = None,
         rounding: str | None = None,
+        below: object = None,
         rule: str = RULE,
         noise: object = None,
     ) -> None:
@@ -142,6 +153,7 @@ class Margin(BoundedCounts, Tabulated):
                     "(leave it out if the counts are exact)"
                 )
             self.rounding = check_count_rounding("nearest" if rounding is None else rounding)
+        self.below = _threshold(below, self.base, f"the margin {name}")
         self.noise = None if noise is None else mechanism_of(noise, f"the margin {name}")
         if base is not None and noise is not None:
             raise InvalidInput(
@@ -161,6 +173,16 @@ class Margin(BoundedCounts, Tabulated):
                     f"{what} {_where(place, given)} is {entry}, which is no multiple of the base "
                     f"{self.base}; correct the figure or the base"
                 )
+            if (
+                self.below is not None
+                and isinstance(entry, int)
+                and self._ends(entry)[1] < self.below
+            ):
+                raise InvalidInput(
+                    f"{what} {_where(place, given)} is {entry}, but no count of at least "
+                    f"{self.below} is rounded to that; correct the figure or below=, or write a "
+                    "zero that is shown as '0-0'"
+                )
             if self.noise is not None and isinstance(entry, int):
                 support = self.noise.support(entry)
                 if support is not None and not len(support):
@@ -168,14 +190,20 @@ class Margin(BoundedCounts, Tabulated):
                         f"{what} {_where(place, given)} is {entry}, which no count leads to by the "
                         "noise that is stated; correct the figure or the noise"
                     )
-        how = self.base, self.rounding, self.noise
-        ends = [_ends(entry, *how, interval=self.interval) for entry in flat]
+        ends = [self._ends(entry) for entry in flat]
         self.entries = objects(flat, given.shape)
         self.lower, self.upper = (
             whole_array(side, given.shape) for side in zip(*ends, strict=True)
         )
         for array in (self.entries, self.lower, self.upper):
             array.flags.writeable = False
+
+    def _ends(self, entry: int | str | None) -> tuple[int, int]:
+        """The smallest and the largest count that an entry stands for; -1: no largest."""
+        how = self.base, self.rounding, self.noise
+        low, high = _ends(entry, *how, interval=self.interval)
+        redacted = self.below is not None and isinstance(entry, int)
+        return (max(low, self.below or 0), high) if redacted else (low, high)
 
     @property
     def exact(self) -> bool:
@@ -197,7 +225,9 @@ class Margin(BoundedCounts, Tabulated):
         """This statement in the notation of releases."""
         name = f"[{names_text(self.variables)}]"
         if self.base is not None:
-            return f"{name}~{self.base}"
+            return (
+                f"{name}~{self.base}" if self.below is None else f"{name}<{self.below}~{self.base}"
+            )
         if self.noise is not None:
             return f"{name}~noise"
         flat = self.entries.ravel().tolist()
@@ -213,6 +243,8 @@ class Margin(BoundedCounts, Tabulated):
     def rule(self) -> str:
         """How the figures are to be read, in words."""
         parts = []
+        if self.below is not None:
+            parts.append(f"counts below {self.below} hidden, then the others")
         if self.base is not None:
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
@@ -237,6 +269,7 @@ class Margin(BoundedCounts, Tabulated):
         if self.base is not None and self.rounding is not None:
             ends = COUNT_ROUNDINGS[self.rounding]
             meaning += f": {ends.words(Fraction(self.base), 'count')}"
+            meaning += "" if self.below is None else f" and count >= {self.below}"
             if self.rounding == LAST_DIGIT and not self.interval:
                 meaning += f" if p is an even multiple of {self.base}, without the ends if odd"
         return meaning + summed_over(self.variables, domain)
@@ -407,8 +440,13 @@ class Margin(BoundedCounts, Tabulated):
         if request.base is not None:
             rule = request.rounding or "nearest"
             figures = round_counts(counts, request.base, rule, rng)
-            reading = INTERVAL if request.interval else RULE
-            return cls(names, figures, base=request.base, rounding=rule, rule=reading)
+            if request.below is not None:
+                figures = np.where(
+                    counts < request.below, f"<{request.below}", figures.astype(object)
+                )
+            how: dict[str, Any] = {"rounding": rule, "below": request.below}
+            how["rule"] = INTERVAL if request.interval else RULE
+            return cls(names, figures, base=request.base, **how)
         if request.noise is not None:
             if rng is None:
                 raise InvalidInput("noise needs rng=; give a seed or a numpy Generator")
@@ -434,7 +472,8 @@ class Margin(BoundedCounts, Tabulated):
             return entry | {"noise": self.noise.plain}
         if self.base is None:
             return entry
-        return entry | {"base": self.base, "rounding": self.rounding}
+        rule = {"base": self.base, "rounding": self.rounding}
+        return entry | rule | ({} if self.below is None else {"below": self.below})
 
     @classmethod
     def from_plain(cls, values: dict[str, Any], domain: Domain) -> Self:
@@ -454,7 +493,7 @@ class Margin(BoundedCounts, Tabulated):
 
     @classmethod
     def from_entry(cls, entry: Any, file: ReleaseFile) -> Self:
-        """From ``[[margin]]``: variables, counts, base and rounding, or noise."""
+        """From ``[[margin]]``: variables, counts, base, rounding and below, or noise."""
         file.only(entry, {"variables", "counts", *_RULE}, "[[margin]]")
         names, counts = file.names(entry, "variables"), entry.get("counts")
         if file.is_name(counts):
@@ -473,6 +512,19 @@ class Margin(BoundedCounts, Tabulated):
 
     def __repr__(self) -> str:
         return f"Margin({self.notation})"
+
+
+def _threshold(below: object, base: int | None, what: str) -> int | None:
+    """Check the count below which figures were hidden before the others were rounded."""
+    if below is None:
+        return None
+    least = whole_number(below, f"{what}: below")
+    if base is None or least < 2:
+        raise InvalidInput(
+            f"{what}: below={least}; give 2 or more, together with the base to which the other "
+            "counts were rounded (without a base, write hidden counts as '<8')"
+        )
+    return least
 
 
 def _where(place: int, entries: npt.NDArray[np.object_]) -> str:

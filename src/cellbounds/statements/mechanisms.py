@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.data.other_tools.lines import read_text
+from cellbounds.data.other_tools.perturbation_tables import is_ptable, parse_ptable
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import read_toml
 from cellbounds.statements.numbers import exact_number, whole_number
@@ -193,11 +195,58 @@ class ChanceTable(Mechanism):
         }
 
 
+@dataclass(frozen=True, slots=True)
+class CellKeyTable(Mechanism):
+    """A perturbation table: probabilities of figures for each count; the last line for all larger.
+
+    A count beyond the last line is changed by the differences of that line.
+    """
+
+    rows: tuple[tuple[int, tuple[tuple[int, Fraction], ...]], ...]
+
+    def _line(self, count: int) -> dict[int, Fraction]:
+        """The probability of each figure for a count."""
+        last, _ = self.rows[-1]
+        listed = dict(self.rows[min(count, last)][1])
+        return {shown + max(0, count - last): chance for shown, chance in listed.items()}
+
+    def chance(self, count: int, shown: int) -> Power:
+        """As the line of the count has it."""
+        return self._line(count).get(shown, Fraction(0)), 1
+
+    def support(self, shown: int) -> tuple[int, ...]:
+        """The counts whose line has the figure, however far the last line reaches."""
+        last, chances = self.rows[-1]
+        further = {shown - figure + last for figure, _ in chances}
+        counts = {count for count, _ in self.rows} | {count for count in further if count > last}
+        return tuple(count for count in sorted(counts) if shown in self._line(count))
+
+    def draw(self, count: int, rng: np.random.Generator) -> int:
+        """A figure of the count's line."""
+        return _drawn(tuple(self._line(count).items()), rng)
+
+    @property
+    def words(self) -> str:
+        """How many counts have a line."""
+        return f"changed by a cell-key table for counts up to {self.rows[-1][0]} and beyond"
+
+    @property
+    def plain(self) -> Plain:
+        """Count by count, probabilities as text."""
+        return {
+            "cell key": {
+                str(count): {str(shown): str(chance) for shown, chance in chances}
+                for count, chances in self.rows
+            }
+        }
+
+
 def mechanism_of(given: object, what: str) -> Mechanism:
     """Read the noise of a margin.
 
     One of ``{"laplace": "1/2"}``, ``{"differences": {"-1": "1/4", "0": "1/2", "1": "1/4"}}`` and
-    ``{"chances": {"0": {"0": "1"}, "1": {"0": "2/3", "3": "1/3"}}}`` (count, figure, probability).
+    ``{"chances": {"0": {"0": "1"}, "1": {"0": "2/3", "3": "1/3"}}}`` (count, figure, probability);
+    ``{"cell key": ...}`` is written as chances, and its last line stands for all larger counts.
 
     Examples
     --------
@@ -217,11 +266,18 @@ def mechanism_of(given: object, what: str) -> Mechanism:
 
 
 def read_noise(text: str | None) -> object:
-    """The law of noise as text, ``laplace=1/2``, or in a TOML file; None if there is none."""
+    """The law of noise as text, ``laplace=1/2``, or in a file; None if there is none.
+
+    A file is TOML, or a perturbation table of the cell-key method.
+    """
     if text is None:
         return None
     kind, _, ratio = text.partition("=")
-    return {kind: ratio} if ratio and not text.endswith(".toml") else read_toml(text)
+    if ratio and not text.endswith(".toml"):
+        return {kind: ratio}
+    if not text.endswith(".toml") and is_ptable(content := read_text(text)):
+        return {"cell key": parse_ptable(content, text)}
+    return read_toml(text)
 
 
 def _laplace(given: Any, what: str) -> Mechanism:
@@ -238,7 +294,7 @@ def _differences(given: Any, what: str) -> Mechanism:
     return DifferenceTable(_law(given, f"{what}: the differences"))
 
 
-def _chances(given: Any, what: str) -> Mechanism:
+def _chances(given: Any, what: str) -> ChanceTable:
     if not isinstance(given, Mapping) or not given:
         raise InvalidInput(f"{what}: chances {given!r}; give a table of figures for each count")
     rows = []
@@ -253,7 +309,24 @@ def _chances(given: Any, what: str) -> Mechanism:
     return ChanceTable(tuple(sorted(rows)))
 
 
-_READERS = {"laplace": _laplace, "differences": _differences, "chances": _chances}
+def _cell_key(given: Any, what: str) -> Mechanism:
+    rows = _chances(given, what).rows
+    if [count for count, _ in rows] != list(range(len(rows))):
+        raise InvalidInput(
+            f"{what}: the cell-key table leaves counts out; give a line for every count from 0 to "
+            "its last, which stands for all larger ones"
+        )
+    if any(shown < 0 for _, chances in rows for shown, _ in chances):
+        raise InvalidInput(f"{what}: the cell-key table has a figure below 0; give counts")
+    return CellKeyTable(rows)
+
+
+_READERS = {
+    "laplace": _laplace,
+    "differences": _differences,
+    "chances": _chances,
+    "cell key": _cell_key,
+}
 
 
 def _law(given: Any, what: str) -> tuple[tuple[int, Fraction], ...]:

@@ -1,4 +1,4 @@
-"""The notation: ``[A,B]``, ``[A,B]~5``, ``[A,B]~noise``, ``[A,B]<5``, ``[Y|A,B]@2``, ``N``."""
+"""The notation: ``[A,B]``, ``[A,B]~5``, ``[A,B]<5``, ``[A,B]<8~5``, ``[Y|A,B]@2``, ``N``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Request:
     base
         Counts of a margin are rounded to multiples of this.
     below
-        Counts of a margin below this are shown as such.
+        Counts of a margin below this are shown as such; with a base, the others are rounded.
     noisy, noise
         Whether counts of a margin get noise; its law, which the notation does not say.
     rounding, eps, strict
@@ -94,9 +94,9 @@ class Request:
         if self.is_total:
             return "N"
         suffix = ""
-        for mark, number in (("@", self.digits), ("~", self.base), ("<", self.below)):
+        for mark, number in (("@", self.digits), ("<", self.below), ("~", self.base)):
             if number is not None:
-                suffix = f"{mark}{number}"
+                suffix += f"{mark}{number}"
         suffix = "~noise" if self.noisy else suffix
         given = "" if self.given is None else f"|{names_text(self.given)}"
         return f"[{names_text(self.responses)}{given}]{suffix}"
@@ -178,6 +178,7 @@ def parse(text: str) -> Request:
     ``[A,B]~5``      a margin, counts rounded to multiples of 5
     ``[A,B]~noise``  a margin, counts with noise, whose law is given besides
     ``[A,B]<5``      a margin, counts below 5 (zeros too) shown as "<5"
+    ``[A,B]<8~5``    a margin, counts below 8 shown as "<8", then the others rounded to 5
     ``[Y|A,B]``      rates of Y given A and B, as exact fractions
     ``[Y|A,B]@2``    the same to two decimals
     ``[A,B|]@2``     joint proportions of the grand total, to two decimals
@@ -220,13 +221,14 @@ def parse(text: str) -> Request:
     if not responses:
         raise _unreadable(text, "it names no variable")
     noisy = tokens == [("mark", "~"), ("name", "noise")]
-    mark, number = ("~", 0) if noisy else _suffix(tokens, text)
-    if given is None and mark == "@":
+    rules = {} if noisy else _suffixes(tokens, text)
+    if given is None and "@" in rules:
         raise InvalidInput(
             f"statement {text!r}: decimals belong to rates; margins are published as counts (write "
             "[A,B|]@2 for proportions of the grand total)"
         )
-    if given is not None and mark in ("~", "<"):
+    if given is not None and (noisy or {"~", "<"} & set(rules)):
+        mark = next(iter(rules), "~")
         raise InvalidInput(
             f"statement {text!r}: {mark!r} belongs to margins; rates are published to a number of "
             "decimals, such as [Y|A,B]@2"
@@ -234,9 +236,9 @@ def parse(text: str) -> Request:
     return Request(
         responses,
         given,
-        checked_digits(number, f"statement {text!r}") if mark == "@" else None,
-        base=number if mark == "~" and not noisy else None,
-        below=number if mark == "<" else None,
+        checked_digits(rules["@"], f"statement {text!r}") if "@" in rules else None,
+        base=rules.get("~"),
+        below=rules.get("<"),
         noisy=noisy,
     )
 
@@ -265,17 +267,23 @@ def _names(tokens: list[tuple[str, str]], text: str) -> tuple[tuple[str, ...], s
     raise _unreadable(text, "']' is missing")
 
 
-def _suffix(tokens: list[tuple[str, str]], text: str) -> tuple[str, int]:
-    """The mark after the bracket and its number; no mark if there is none."""
-    if not tokens:
-        return "", 0
-    kind, mark = tokens[0]
-    marked = kind == "mark" and mark in "@~<" and len(tokens) == 2
-    if not marked or not re.fullmatch("[0-9]+", tokens[1][1]):
+def _suffixes(tokens: list[tuple[str, str]], text: str) -> dict[str, int]:
+    """The marks after the bracket with their numbers: none, one, or '<' and then '~'."""
+    marks = "".join(value for kind, value in tokens[::2] if kind == "mark")
+    if marks not in ("", "@", "~", "<", "<~") or len(tokens) != 2 * len(marks):
+        raise _unreadable(
+            text, "after ']' only '@', '~', '<' or '<8~5' with whole numbers may follow"
+        )
+    return {mark: _suffix(mark, tokens[2 * k + 1][1], text) for k, mark in enumerate(marks)}
+
+
+def _suffix(mark: str, digits: str, text: str) -> int:
+    """The number after a mark."""
+    if not re.fullmatch("[0-9]+", digits):
         raise _unreadable(text, "after ']' only '@', '~' or '<' and a whole number may follow")
-    if len(tokens[1][1]) > LONGEST:
+    if len(digits) > LONGEST:
         raise _unreadable(text, "the number after ']' is too long")
-    number = int(tokens[1][1])
+    number = int(digits)
     if mark == "~" and number < 2:
         raise InvalidInput(
             f"statement {text!r}: counts cannot be rounded to multiples of {number}; give a base "
@@ -286,7 +294,7 @@ def _suffix(tokens: list[tuple[str, str]], text: str) -> tuple[str, int]:
             f"statement {text!r}: '<{number}' hides nothing; give a threshold of 2 or more, or "
             "leave it out for exact counts"
         )
-    return mark, number
+    return number
 
 
 def _unreadable(text: str, problem: str) -> InvalidInput:

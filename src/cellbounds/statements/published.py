@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ import numpy as np
 from cellbounds.data.crosstabs import Layout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
-from cellbounds.data.marks import legend_of
+from cellbounds.data.marks import Legend, legend_of
+from cellbounds.data.other_tools.building import Reading
+from cellbounds.data.other_tools.formats import read_protected
 from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, PublishedTable
 from cellbounds.data.understanding import Meaning, published_tables
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
+from cellbounds.statements.mechanisms import read_noise
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
@@ -67,6 +71,12 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
                 raise InvalidInput(
                     f"the level {level!r} of {name!r} has the name of another variable; rename one"
                 )
+    noisy = [table for table in tables if table.noise is not None and _has_total(table)]
+    if noisy:
+        # How likely a noisy N is belongs to a margin: that of everybody, as one level.
+        first, tree = next(iter(trees.items()))
+        whole = f"{first}.all"
+        groupings[whole] = Grouping(first, {tree.total or "Total": tree.leaves})
     domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
@@ -74,6 +84,8 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
         for over, cells in _margins(table, trees).items():
             if over:
                 statements.append(_margin(table, domain, over, cells))
+            elif table in noisy:
+                statements.append(Margin([whole], list(cells.values()), noise=table.noise))
             else:
                 totals += [_total(table, entry) for entry in cells.values() if entry is not None]
     return Release(domain, [*statements, *_joined(totals)])
@@ -170,12 +182,27 @@ def _margin(
     entries = np.full(margin.shape, UNKNOWN, dtype=object)
     for cell, entry in cells.items():
         entries[margin.index(cell)] = 0 if entry == ZERO and table.base is None else entry
-    return Margin(over, entries, base=table.base, rounding=table.rounding, noise=table.noise)
+    return Margin(over, entries, **_rule(table))
+
+
+def _rule(table: PublishedTable) -> dict[str, Any]:
+    """How numbers differ from counts."""
+    return {
+        "base": table.base,
+        "rounding": table.rounding,
+        "below": table.below,
+        "noise": table.noise,
+    }
+
+
+def _has_total(table: PublishedTable) -> bool:
+    """Whether it shows the number of all."""
+    return tuple(tree.total for tree in table.hierarchies.values()) in table.entries
 
 
 def _total(table: PublishedTable, entry: Entry) -> Total:
     """What an entry says of N, by the rules of margins."""
-    alone = Margin(["N"], [entry], base=table.base, rounding=table.rounding, noise=table.noise)
+    alone = Margin(["N"], [entry], **_rule(table))
     upper = int(alone.upper[0])
     return Total(lower=int(alone.lower[0]), upper=None if upper < 0 else upper)
 
@@ -223,6 +250,20 @@ class Published:
         return f"<published: {'; '.join(map(repr, self.tables))}>"
 
 
+def _with_mark(table: PublishedTable, legend: Legend) -> PublishedTable:
+    """Hidden cells of another tool's table as the legend has the mark ``x``, if it says more."""
+    entry = legend.entry("x")
+    hidden = [cell for cell, shown in table.entries.items() if shown is None]
+    if entry is None or not hidden:
+        return table
+    return replace(
+        table,
+        entries={**table.entries, **dict.fromkeys(hidden, entry)},
+        printed={**dict.fromkeys(hidden, "x"), **table.printed},
+        flags={**dict.fromkeys(hidden, "hidden"), **table.flags},
+    )
+
+
 def read_published(
     *sources: Any,
     marks: str | Mapping[str, str] | None = None,
@@ -230,6 +271,10 @@ def read_published(
     totals: Mapping[str, Label] | bool | None = None,
     base: int | None = None,
     rounding: str | None = None,
+    below: int | None = None,
+    noise: object = None,
+    tool: str | None = None,
+    metadata: str | Path | None = None,
     count: str | None = None,
     variables: Sequence[str] | None = None,
     header: int | None = None,
@@ -252,7 +297,8 @@ def read_published(
     marks
         What marks mean, beside numbers and ranges (``<5``, ``1-4``): ``"c=hidden, :=<5"``, or a
         mapping. Unless said, ``x c (s) *`` are hidden counts, ``: .. NA`` and empty cells are
-        unknown, perhaps 0, and ``-`` is zero.
+        unknown, perhaps 0, and ``-`` is zero. ``"x=>=1"`` says that zeros are shown, so that no
+        hidden count is 0, also of the tables of other tools.
     hierarchies
         Codes of a variable that are totals of others, by variable: a
         :class:`~cellbounds.data.hierarchy.Hierarchy`, a file (``.hrc``, or CSV: child and parent,
@@ -262,6 +308,15 @@ def read_published(
         and the arithmetic confirms it; False: no level is.
     base, rounding
         What numbers are rounded to, and how, as for :class:`Margin`.
+    below
+        Counts below this were hidden before the others were rounded (redact, then round).
+    noise
+        The law of noise, as for :class:`Margin`, or a file with it: a perturbation table of the
+        cell-key method, or TOML.
+    tool, metadata
+        The tool that wrote a file, ``"tau-argus"``, ``"suppression-frame"`` (GaussSuppression,
+        sdcTable, rtauargus, pytauargus) or ``"acro"``, unless it is to be found out; and the
+        ``.rda`` file of a tau-ARGUS table, unless it has the same name.
     count, variables
         Of a tidy table, the column of counts and those of labels; of a crosstab, `variables` names
         its variables, those of the index columns first.
@@ -303,14 +358,28 @@ def read_published(
             raise InvalidInput(f"{name}={number!r}; give a whole number, 1 or more")
     if base is None and rounding is not None:
         raise InvalidInput(f"rounding={rounding!r} without a base; give base= too")
-    if base is not None:
-        Margin(["N"], [0], base=base, rounding=rounding)  # which says what is wrong with them
+    law = read_noise(str(noise)) if isinstance(noise, str | Path) else noise
+    rule: dict[str, Any] = {"base": base, "rounding": rounding, "below": below, "noise": law}
+    Margin(["N"], [None], **rule)  # which says what is wrong with them
+    named = {} if totals is False or totals is None else totals
+    reading = Reading(
+        metadata=metadata,
+        hierarchies=hierarchies or {},
+        totals={name: str(code) for name, code in named.items()},
+        count=count,
+    )
     meaning = Meaning(
         legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
     )
     layout = Layout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
-    tables = [
-        table for source in sources for table in published_tables(source, meaning, layout, **how)
-    ]
+    tables: list[PublishedTable] = []
+    for source in sources:
+        protected = read_protected(source, reading, tool=tool)
+        if protected is None:
+            protected = tuple(published_tables(source, meaning, layout, **how))
+        else:
+            protected = tuple(_with_mark(table, meaning.legend) for table in protected)
+        ruled = {key: value for key, value in rule.items() if value is not None}
+        tables += [replace(table, **ruled) if ruled else table for table in protected]
     return Published(tuple(tables), release_of(tables))

@@ -99,7 +99,9 @@ class Release:
     def write(self, path: str | Path) -> None:
         """Write the release as a TOML file, with a CSV file of figures for each statement beside.
 
-        :func:`cellbounds.read_release` reads it again, with labels as text.
+        :func:`cellbounds.read_release` reads it again, with labels as text. A release of margins
+        can be written as one printed table, too, with totals and marks: as ``.tab`` (tau-ARGUS),
+        ``.csv`` (a frame with a status for each cell) or ``.xlsx``.
 
         Examples
         --------
@@ -115,6 +117,11 @@ class Release:
         # Files are read and written where one is asked for: that takes long to load.
         from cellbounds.statements.release_files import write_release
 
+        if Path(path).suffix.lower() in (".tab", ".csv", ".xlsx"):
+            from cellbounds.statements.printing import printed_table
+
+            printed_table(self).write(path)
+            return
         write_release(self, path)
 
     @property

@@ -135,7 +135,7 @@ def _total(given: object, where: str, space: Space) -> SumStatement:
 
 def _margin(given: object, where: str, space: Space) -> SumStatement:
     content = plain.object_with(
-        given, where, ["variables", "counts"], only=["base", "rounding", "noise", "rule"]
+        given, where, ["variables", "counts"], only=["base", "rounding", "below", "noise", "rule"]
     )
     names = _names(content, "variables", where, space)
     base = rule = None
@@ -152,6 +152,16 @@ def _margin(given: object, where: str, space: Space) -> SumStatement:
     interval = reading(content, where) == "interval"
     spans = [_span(entry, base, rule, f"{where}: a count", interval) for entry in shown]
     least, most = [low for low, _ in spans], [top for _, top in spans]
+    if content.get("below") is not None:
+        if base is None:
+            raise InvalidInput(f"{where} has below without a base; give both or none")
+        # What was hidden came first: a number that was rounded is at least the threshold.
+        below = plain.whole(content["below"], f"{where}: below", 2)
+        number = [isinstance(entry, int) for entry in shown]
+        least = [
+            max(low, below) if is_number else low
+            for low, is_number in zip(least, number, strict=True)
+        ]
     return _limited("Margin", where, space, names, least, most, {})
 
 
@@ -182,10 +192,9 @@ def _noisy(
 
 def _led_to(noise: dict[str, Any], shown: int, where: str) -> list[int]:
     """The counts that lead to a figure with some probability."""
-    tables = {"differences": 1, "chances": 2}
     kind = next(iter(noise), "")
-    if len(noise) != 1 or kind not in tables:
-        raise InvalidInput(f"{where} must have one key: laplace, differences or chances")
+    if len(noise) != 1 or kind not in ("differences", "chances", "cell key"):
+        raise InvalidInput(f"{where} must have one key: laplace, differences, chances, cell key")
     given = plain.object_with(noise[kind], where, [])
     try:
         if kind == "differences":
@@ -196,7 +205,13 @@ def _led_to(noise: dict[str, Any], shown: int, where: str) -> list[int]:
                 for count, line in given.items()
                 if Fraction(plain.object_with(line, where, []).get(str(shown), 0)) > 0
             ]
-    except (ValueError, TypeError, ZeroDivisionError):
+        if kind == "cell key":
+            # The last line stands for all larger counts, with the same differences.
+            last = max(map(int, given))
+            line = plain.object_with(given[str(last)], where, [])
+            steps = [int(figure) - last for figure, chance in line.items() if Fraction(chance) > 0]
+            counts += [shown - step for step in steps if shown - step > last]
+    except (ValueError, TypeError, KeyError, ZeroDivisionError):
         raise InvalidInput(f"{where} is no table of whole numbers and fractions") from None
     possible = sorted({count for count in counts if count >= 0})
     if not possible:
