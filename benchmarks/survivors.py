@@ -5,6 +5,8 @@ Prints the table of docs/intruder.md.
 
 from __future__ import annotations
 
+import sys
+
 import cellbounds as cb
 from cellbounds.disclosure.exploring import explore
 from cellbounds.disclosure.suggesting import suggest
@@ -26,18 +28,22 @@ def main() -> None:
     for name, (text, response) in ASKED.items():
         table = cb.datasets.read(name)
         release = cb.publish(table, text)
-        before = suggest(table, release, independent=False)
-        after = suggest(table, release)
-        best = explore(table, response=response, independent=False).best
-        strong = explore(table, response=response)
-        asked = "safe" if before.safe_already else f"{len(before)} | {len(after)}"
-        asked = asked if "|" in asked else f"{asked} | "
-        designs = [one and one.notation for one in (best, strong.best)]
-        sure = "" if strong.signal.startswith("holds") else f" ({strong.signal.split(':')[0]})"
-        cells = " | ".join(f"`{one}`".replace("|", "\\|") for one in designs)
-        print(
-            f"| {name} | `{text}`".replace("[", "[") + f" | {asked} | {cells}{sure} |", flush=True
+        before, after = (
+            suggest(table, release, changes=1, independent=strong) for strong in (False, True)
         )
+        found = ["safe", ""] if before.safe_already else [str(len(before)), str(len(after))]
+        plain, strong = (
+            explore(table, response=response, independent=strong) for strong in (False, True)
+        )
+        designs = [_shown(one.best.notation) if one.best else "" for one in (plain, strong)]
+        if not strong.signal.startswith("holds"):
+            designs[-1] += f" ({strong.signal.split(':')[0]})"
+        print("|", " | ".join([name, _shown(text), *found, *designs]), "|", flush=True)
+        print(f"  {after.seconds:.0f} s and {strong.seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def _shown(notation: str) -> str:
+    return "`" + notation.replace("|", "\\|") + "`"
 
 
 if __name__ == "__main__":
