@@ -9,7 +9,7 @@ from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Finding, Outcome, Policy, Verdict, judge, worst
-from cellbounds.disclosure.policies.rerunning import NOTHING, Gathered, Leads
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS, NOTHING, Gathered, Leads
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.ledger.chain import Entry
@@ -294,7 +294,9 @@ class CumulativeJudge:
     @property
     def rerun(self) -> bool:
         """Whether what is safe has to hold against whoever reruns the decision, and may not."""
-        return self._state.independent and self._table is not None and self._state.policy.tells()
+        if not self._state.independent or self._table is None:
+            return False
+        return self._state.policy.tells() and self._table.domain.size <= MOST_CELLS
 
     @property
     def flat(self) -> IntArray:

@@ -142,8 +142,10 @@ def strongly_judged(table: Table, cases: Sequence[Case], budget: Budget) -> Verd
 
     `cases` are those without the true counts. See ``rerunning``, which is built on judging.
     """
-    from cellbounds.disclosure.policies.rerunning import rejudged
+    from cellbounds.disclosure.policies.rerunning import MOST_CELLS, rejudged
 
+    if table.domain.size > MOST_CELLS:
+        return judged(cases, budget)[0]
     main, quiet = cases[0], budget.resumed(None).quiet()
     margins = [case.over for case in cases]
     known = cases_of(main.release, table, main.policy, over=margins, knows=main.knows)

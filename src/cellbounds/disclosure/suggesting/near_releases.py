@@ -15,7 +15,8 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Finding, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.rerunning import Choice, Offer, republished
+from cellbounds.disclosure.policies.knowledge import hides_figures
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Offer, republished
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.ordering import PublicOrder, uses_of
@@ -56,13 +57,21 @@ SPARE = 2
 
 @dataclass(slots=True)
 class BudgetedJudge:
-    """Judges releases within the budget, and counts them."""
+    """Judges releases within the budget, and counts them.
+
+    Attributes
+    ----------
+    independent, unseen
+        Whether the whole search is rerun on other tables; whether verdicts are made without the
+        true counts.
+    """
 
     table: Table
     policy: Policy
     over: tuple[str, ...] | None
     knows: tuple[Statement, ...]
     independent: bool
+    unseen: bool
     original: Release
     effort: Budget
     tried: int = 0
@@ -104,11 +113,15 @@ class BudgetedJudge:
         return judged(self.cases(release), budget, decisive=decisive)[0]
 
     def cases(self, release: Release) -> list[Case]:
-        """What is judged of a release.
+        """What is judged of a release."""
+        return self.cases_of(release, unseen=self.unseen or self._alike(release))
 
-        Where all tables that fit keep the policy or none does, nobody needs the counts.
+    def _alike(self, release: Release) -> bool:
+        """Whether all tables that fit keep the policy or none does, but not by the counts alone.
+
+        What hidden figures show is true of some tables; else the counts only save time.
         """
-        return self.cases_of(release, unseen=self.independent and not self.policy.tells())
+        return self.independent and not self.policy.tells() and hides_figures(release)
 
     def cases_of(self, release: Release, *, unseen: bool) -> list[Case]:
         """The same with or without the true counts."""
@@ -193,17 +206,19 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
+    strong = independent and table.domain.size <= MOST_CELLS
     budgeted = BudgetedJudge(
         original=release,
         table=table,
         policy=chosen,
         over=asked,
         knows=tuple(knows),
-        independent=independent,
+        independent=strong,
+        unseen=independent and not strong,
         effort=budget,
     )
     verdict = budgeted.verdict(release)
-    search = _StrongSearch(budgeted, most, changes) if independent else None
+    search = _StrongSearch(budgeted, most, changes) if strong else None
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
     if search is not None:

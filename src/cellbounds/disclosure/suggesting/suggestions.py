@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, overload
 
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
@@ -26,6 +27,11 @@ DEPENDS = (
 RANKED = (
     "each of these holds against an intruder who reruns this; the list, and that it was needed, "
     "depends on the counts: keep it to yourself"
+)
+
+NOT_RERUN = (
+    f"each of these is {CANNOT_RERUN}, which is not done for tables of so many cells; the verdicts "
+    "do not depend on the counts, but what comes first does: keep the list to yourself"
 )
 
 
@@ -168,7 +174,9 @@ class Suggestions(Listing, Sequence[Suggestion]):
     @property
     def warning(self) -> str:
         """What the list itself gives away."""
-        return RANKED if self.independent else DEPENDS
+        if not self.independent:
+            return DEPENDS
+        return RANKED if self.release.domain.size <= MOST_CELLS else NOT_RERUN
 
     @property
     def summary(self) -> str:
