@@ -23,6 +23,8 @@ from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_o
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.knowledge import hides_figures
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS
 from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
@@ -405,12 +407,14 @@ def design_cases(
 ) -> list[Case]:
     """What is judged of a design; of more cells than can be listed, the margins it speaks of.
 
-    Without the true counts (`unseen`), unless said, if all tables that fit keep the policy or none
-    does; else whether the best design tells too much is asked afterwards.
+    Without the true counts (`unseen`), unless said, where nothing is rerun, or where they might
+    tell what hidden figures show; else whether the best design tells too much is asked afterwards.
     """
     policy, over = measures.policy, None
     if unseen is None:
-        unseen = measures.independent and not policy.tells()
+        alone = table.domain.size > MOST_CELLS
+        alike = not policy.tells() and hides_figures(release)
+        unseen = measures.independent and (alone or alike)
     narrowed = policy.within(release.domain, design.names)
     # Cells behind a margin that keeps these rules keep them too.
     if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():

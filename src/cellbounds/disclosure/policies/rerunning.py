@@ -44,10 +44,10 @@ RERUN = 256
 JUDGED = 512
 """Tables that are drawn where no more is asked than whether they keep the policy."""
 
-DRAWN = 64
+DRAWN = 256
 """Tables that are drawn where more fit, and each is rerun."""
 
-PATIENCE = 32
+PATIENCE = 128
 """Tables that are rerun at least; no more if none of them leads to the release."""
 
 MOST_FIRST = 16
@@ -184,13 +184,14 @@ def hiding(
     listed: int = LISTED,
     drawn: int = JUDGED,
     patience: int = JUDGED,
+    least: int = 0,
 ) -> Hiding:
     """Whether a table (flat) hides among those that fit and lead to the same release.
 
     What is looked at does not depend on the table, but for what was `passed` over: whether tables
     are enough for it is asked with a closed crowd of others. So every table for which the answer is
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
-    which none leads here (`patience`).
+    which none leads here (`patience`). A crowd of fewer than `least` is made larger if it can be.
 
     `cases` are those without the true counts. If the release only seems to show how figures were
     hidden, they are listed from the tables for which that is true: who doubts it takes no fewer
@@ -208,7 +209,7 @@ def hiding(
     core = led = np.zeros((0, len(table)), dtype=np.int64)
     over: list[Passed] = []
     kept: list[Passed] = []
-    rerun, chunk, several = 0, FIRST, iter(found)
+    rerun, chunk, several, enough = 0, FIRST, iter(found), False
     while some := list(itertools.islice(several, chunk)):
         ways = [(one, leads(one)) for one in some if not budget.spent]
         more = [(one, way) for one, way in ways if way is not None and way <= passed]
@@ -219,8 +220,11 @@ def hiding(
             return Hiding(None, core, rerun, False, cut=budget.spent)
         if monotone:
             core, kept = closed(crowds, led, over)
-            if hidden(crowds, core, table, kept, passed):
+            enough = hidden(crowds, core, table, kept, passed)
+            if enough and len(core) >= least:
                 return Hiding(True, core, rerun, found.complete, tuple(kept))
+    if enough:
+        return Hiding(True, core, rerun, found.complete, tuple(kept))
     if not found.complete:
         return Hiding(None, core, rerun, False, cut=budget.spent)
     core, kept = closed(crowds, led, over)
@@ -398,7 +402,7 @@ class Choice:
             self._known[key] = self._asked(table, offers[place], passed)
         return self._known[key]
 
-    def _asked(self, table: Table, offer: Offer, passed: Passed) -> Hiding:
+    def _asked(self, table: Table, offer: Offer, passed: Passed, least: int = 0) -> Hiding:
         def leads(counts: IntArray) -> Passed | None:
             theirs = self._offers(_like(table, counts), offer, passed)
             keys = [] if theirs is None else [one.key for one in theirs]
@@ -411,7 +415,7 @@ class Choice:
         cases = self._cases(table, offer.release)
         limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
         flat = table.counts.ravel()
-        return hiding(cases, flat, leads, self._budget, passed=passed, **limits)
+        return hiding(cases, flat, leads, self._budget, passed=passed, least=least, **limits)
 
     def first(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
         """Whether nothing is told by what comes before the first that is shown.
@@ -420,7 +424,8 @@ class Choice:
         """
         if place == 0:
             return True
-        answer, offer = self.hiding(table, offers, place), offers[place]
+        offer, passed = offers[place], Passed(one.key for one in offers[:place])
+        answer = self._asked(table, offer, passed, least=MOST_FIRST)
         alike = []
         some = answer.crowd[:MOST_FIRST]
         for counts, over in zip(some, answer.passed, strict=False):
