@@ -130,7 +130,8 @@ def test_suggestions_are_judged_safe_again(case, independent):
             assert again.outcome is cb.Outcome.SAFE
         assert not cb.violations(table, suggestion.release)
     shares = [one.kept.share for one in found]
-    assert shares == sorted(shares, reverse=True)
+    # Against whoever reruns it, the order must not depend on the counts.
+    assert independent or shares == sorted(shares, reverse=True)
     if found.safe_already:
         assert cb.judge(owned, release, independent=independent).safe
 

@@ -38,7 +38,7 @@ RATES = ["nearest", "down", "up"]
 STATEMENTS = ["[a]", "[a]~2", "[a]~3", "[a,b]~2", "[a,b]~3", "[a,b]<2", "[a,b]<3", "[b]<3"]
 STATEMENTS += ["[b|a]@1", "[b|a]@0", "[a|b]@1", "[a,b|]@1", "[b|]@1"]
 
-SOME = settings().max_examples // 8
+SOME = settings().max_examples // 16
 """Games in which whole searches are rerun are long."""
 
 SHAPES = st.sampled_from([(2, 2), (2, 2), (1, 3), (2, 3)])
