@@ -202,6 +202,22 @@ def _attack(draft: Draft) -> None:
     draft.output("table", "json", "csv")
 
 
+def _show(draft: Draft) -> None:
+    draft.say(draft.table())
+    name = draft.rng.choice(draft.scene.names)
+    draft.some(
+        ("--marks", draft.rng.choice(["c=hidden", ":=<5, blank=hidden", "x=1-4"])),
+        ("--no-totals",),
+        ("--totals", f"{name}={draft.scene.levels[name][-1]}"),
+        ("--hierarchy", f"{name}=prefix"),
+        ("--absent", "zero"),
+        ("--base", "5"),
+        ("--index", draft.rng.choice(["1", "2"])),
+        ("--header", "1"),
+        ("--release", "understood.toml"),
+    )
+
+
 def _about_tables(draft: Draft) -> None:
     """The beginning of all commands about the tables that fit."""
     if draft.maybe(0.5):
@@ -427,6 +443,7 @@ def _nothing(draft: Draft) -> None:
 COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "audit": (20, _audit),
     "attack": (16, _attack),
+    "show": (6, _show),
     "count": (6, _count),
     "posterior": (6, _posterior),
     "sample": (6, _sample),

@@ -278,6 +278,9 @@ def test_chains_stay_among_the_consistent_tables(case, proposal):
 @few(8)
 @given(releases(), st.sampled_from(["ordinary", "two-step"]))
 def test_the_two_families_keep_what_they_say(release, proposal):
+    # Rows that share out remainders have no such moves.
+    read = [one.as_intervals() or one for one in release.statements]
+    release = Release(release.domain, read)
     tables = listed(release, LARGEST)
     assume(len(tables))
     moves = conditional_moves(release)

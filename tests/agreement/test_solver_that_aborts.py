@@ -314,7 +314,7 @@ def test_hard_models_end_with_nothing_left(tmp_path, how):
         )
         process.send_signal(signal.SIGINT if how == "interrupted" else signal.SIGKILL)
     out, err = process.communicate(timeout=PATIENCE)
-    expected = {"interrupted": 130, "killed": -signal.SIGKILL, "budget": 0}
+    expected = {"interrupted": 130, "killed": -signal.SIGKILL, "budget": 3}
     assert process.returncode == expected[how], err
     assert waited_for(lambda: not left_of(process.pid))
     assert ("50 cells are not settled" in out) == (how == "budget")

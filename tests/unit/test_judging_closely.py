@@ -578,6 +578,24 @@ def test_levels_that_leave_somebody_out_do_not_add_up_to_a_margin():
     assert [one.tolist() for one in pool.counts(("sex", "g"))] == [[[1], [13]]]
 
 
+def test_a_margin_that_shows_its_counts_acquits_no_hidden_ones():
+    """Nobody is in a0, so that nobody is in its parts, which are not shown."""
+    table = cb.Table(cb.Domain({"a": [0, 1], "b": [0, 1]}), [[0, 0], [0, 2]])
+    policy = cb.policies.Policy("house", rules=[cb.policies.ExactDisclosure(of="any")])
+    release = cb.publish(table, "[a]")
+    assert judge(table, release, policy).outcome is UNSAFE
+    assert shortly(release, table, policy) is UNSAFE
+
+
+def test_figures_that_are_too_small_are_found_where_the_cells_are_safe():
+    table = cb.Table(cb.Domain({"a": [0, 1], "b": [0, 1]}), [[1, 2], [5, 5]])
+    rules = [SmallCounts(at_most=1, zeros=False, values=2), MinimumCount(at_least=4)]
+    policy = cb.policies.Policy("house", rules=rules)
+    release = cb.publish(table, "[a]")
+    assert judge(table, release, policy).outcome is UNSAFE
+    assert shortly(release, table, policy) is UNSAFE
+
+
 def test_whoever_is_in_no_derived_level_is_part_of_none():
     """The total less region x is the count of c."""
     table = cb.Table(cb.Domain({"region": ["a", "b", "c"]}), [11, 11, 2])

@@ -185,11 +185,13 @@ THREE = cb.Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})
 
 def test_a_row_that_may_be_empty_gives_nothing_away():
     rule = GroupDisclosure(responses=("col",), given=("row",), not_in=True)
+    # Who concludes from the zero that the others are none knows that there is somebody.
+    policy = policy_of(rule).facing(zeros="never")
     hidden = [[0, None, None], [3, None, None]]
     for said, outcome in [("<6", SAFE), ("2-6", UNSAFE)]:
         figures = [cb.Margin(["row", "col"], hidden), cb.Margin(["row"], [said, 9])]
         release = cb.Release(THREE, figures)
-        found = judge(None, release, policy_of(rule), independent=True)
+        found = judge(None, release, policy, independent=True)
         assert [(one.labels, one.outcome) for one in found.cells] == [
             (("a",), outcome),
             (("b",), SAFE),

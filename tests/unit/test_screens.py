@@ -132,8 +132,9 @@ def test_no_help_has_more_than_80_columns(name, monkeypatch, capsys):
 
 
 def test_every_command_has_an_example_that_runs(tmp_path, monkeypatch, capsys):
-    for name in ("delinquent", "koch4"):
-        (tmp_path / f"{name}.csv").write_bytes(cb.datasets.path(name).read_bytes())
+    for name in ("delinquent", "koch4", "printed"):
+        source = cb.datasets.path("koch4").with_name(f"{name}.csv")
+        (tmp_path / f"{name}.csv").write_bytes(source.read_bytes())
     monkeypatch.chdir(tmp_path)
     *lines, last = (tmp_path / "koch4.csv").read_text("utf-8").splitlines()
     labels, count = last.rsplit(",", 1)

@@ -474,11 +474,11 @@ def test_announced_tolerances():
     release = cb.publish(table, "[y|g]@2", eps="0.006")
     drafts = Drafts(release, table)
     dropped, _ = drafts.made(drop_variable(0, "g", "x").applied(drafts.first))
-    assert dropped.statements[0].rule == "within eps <= 3/500"
+    assert dropped.statements[0].rule == "2 decimals, nearest, within eps <= 3/500"
     coarser, _ = drafts.made(fewer_digits((0,), 1, ("x",)).applied(drafts.first))
     assert coarser.statements[0].rule == "1 decimal, nearest"
     hidden = release.statements[0].suppressed(np.array([[True, True], [False, False]]))
-    assert hidden.rule == "within eps <= 3/500"
+    assert hidden.rule == "2 decimals, nearest, within eps <= 3/500"
     assert hidden.missing == "suppressed"
 
 

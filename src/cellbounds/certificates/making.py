@@ -9,8 +9,10 @@ has to prove it again.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -291,7 +293,11 @@ def _ray(problem: Problem, weights: IntArray, seconds: float | None) -> list[lis
     proposal = LinearProgram(cone, exact=True).minimize(cells, weights[cells], seconds)
     if proposal is None:
         return None
-    for scale in (1, 2, 3, 4, 5, 6, 10, 12, 60, 100, 1000, 10**6):
+    near = (Fraction(float(share)).limit_denominator(1000) for share in proposal.cells)
+    common = math.lcm(*(share.denominator for share in near))
+    for scale in (common, 1000, 10**6):
+        if scale >= SAFE:
+            continue
         ray = np.rint(proposal.cells * scale).astype(np.int64)
         sums = cone.sums(ray)
         inside = (sums >= cone.row_lower) & (sums <= cone.row_upper)

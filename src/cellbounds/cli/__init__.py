@@ -123,6 +123,9 @@ _SUMMARIES = {
         "margins": "Find the largest sets of margins of TABLE that are safe together.",
         "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
     },
+    "protecting": {
+        "protect": "Hide as few figures of TABLE as possible, so that a policy is kept.",
+    },
     "ledger_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",
     },

@@ -56,7 +56,7 @@ HEADINGS = {
     "How it is judged": "policy independent intruder knows protect",
     "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
-    "written rewritten columns figures overwrite",
+    "written rewritten columns figures overwrite finished internal published",
 }
 """The headings of help, and the options under each; all others come first."""
 
@@ -67,6 +67,7 @@ EXAMPLES = {
     "explore": "explore delinquent.csv --response education --best published.toml",
     "margins": "margins koch4.csv --way 2",
     "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',
+    "protect": 'protect delinquent.csv "[county+,education+]" --public table.csv',
     "count": 'count delinquent.csv "[education|county]@1"',
     "posterior": 'posterior delinquent.csv "[education|county]@1"',
     "sample": 'sample delinquent.csv "[education|county]@1" --size 10 --seed 7',

@@ -190,6 +190,9 @@ def judged(
     seen: dict[int, _Seen] = {}
     settled: set[int] = set()
     pool, first = None, answer
+    figures = _figures(main, effort) if decisive else None
+    if figures is not None and _unsafe(figures):
+        order = []
     for place, case in enumerate(order):
         if id(case) in settled:
             continue
@@ -208,13 +211,15 @@ def judged(
         )
         if first is None and case.printed is None and pool is None:
             first = one.answer
-        if decisive and worst(finding.outcome for finding in one.findings) is Outcome.UNSAFE:
+        if decisive and _unsafe(one):
             break
         if pool is None and case.printed is None:
             pool = Pool(case.known, one.answer, case.start)
             if decisive:
                 settled = {id(one) for one in shown_safe(case, order[place + 1 :], pool, effort)}
     found = [seen[id(case)] for case in cases if id(case) in seen]
+    if figures is not None and id(main) not in seen:
+        found.insert(0, figures)
     found.append(_Seen(main, _shown_total(main), [], [], None))
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
     verdict = Verdict(
@@ -279,12 +284,29 @@ def _covers(case: Case, spoken: set[str]) -> bool:
     return all(name in over or domain.base(name) in over for name in spoken)
 
 
+def _figures(main: Case, effort: Budget) -> _Seen | None:
+    """What rules about the figures themselves find, which are asked of the whole release alone."""
+    rules = tuple(rule for rule in main.policy.rules if rule.about_figures)
+    if not rules:
+        return None
+    about = replace(main.policy, rules=rules, respondent=False)
+    return _look(replace(main, policy=about), effort, None, None)
+
+
+def _unsafe(seen: _Seen) -> bool:
+    return worst(finding.outcome for finding in seen.findings) is Outcome.UNSAFE
+
+
 def _implied(main: Case, covering: _Seen | None) -> bool:
     """Whether the cells are safe because those of all variables that are spoken of are.
 
-    That is, if each cell is a part of one of those: derived levels may leave somebody out.
+    That is, if each cell is a part of one of those: derived levels may leave somebody out. And if
+    every rule was asked there: a margin that shows its counts says nothing of hidden ones.
     """
     if covering is None or not main.policy.carries_over():
+        return False
+    wanted = sum(not rule.about_figures for rule in main.policy.rules)
+    if len(covering.case.policy.rules) < wanted:
         return False
     parts = all(map(main.release.domain.shares_out, covering.case.over))
     return parts and worst(one.outcome for one in covering.findings) is Outcome.SAFE

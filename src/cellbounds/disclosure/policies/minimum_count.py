@@ -34,6 +34,7 @@ class MinimumCount(ReleaseRule):
 
     name: ClassVar[str] = "minimum-count"
     about_figures: ClassVar[bool] = True
+    suppressible: ClassVar[bool] = True
 
     at_least: int = field(metadata={"means": "the smallest count that is shown"})
     zeros: bool = True
@@ -60,6 +61,10 @@ class MinimumCount(ReleaseRule):
     def least_shown(self) -> int:
         """The smallest count that may be shown as it is."""
         return self.at_least
+
+    def unshown(self, counts: IntArray) -> BoolArray:
+        """Counts below the minimum."""
+        return np.asarray((counts < self.at_least) & (self.zeros | (counts > 0)), dtype=bool)
 
     def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
         """A finding for N and for every entry of a margin that shows one count.

@@ -62,6 +62,9 @@ class Rule(ABC):
     about_hidden: ClassVar[bool] = False
     """Whether it is about what is worked out alone, so that whoever shows a count may know it."""
 
+    suppressible: ClassVar[bool] = False
+    """Whether it says by itself which figures to hide (`unshown`) and what is enough (`asked`)."""
+
     exempts_empty_rows: ClassVar[bool] = False
     """Whether rows that are published as empty matter to it: it leaves their cells out."""
 
@@ -114,6 +117,14 @@ class Rule(ABC):
         outcomes = (self.findings(crowd.owned(place)) for place in range(len(crowd)))
         broken = [any(one.outcome is Outcome.UNSAFE for one in found) for found in outcomes]
         return np.array(broken, dtype=bool)
+
+    def unshown(self, counts: IntArray) -> BoolArray:
+        """Which counts may not be shown as they are."""
+        return np.zeros(counts.shape, dtype=bool)
+
+    def asked(self, count: int) -> tuple[int, int, int]:
+        """How far attainable counts must go above and below a count, and how wide they must be."""
+        return 0, 0, 0
 
     @property
     def small(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -46,6 +47,7 @@ class SmallCounts(ThresholdRule, CellRule):
     """
 
     name: ClassVar[str] = "small-counts"
+    suppressible: ClassVar[bool] = True
 
     zeros: bool = True
     values: int | None = None
@@ -156,6 +158,35 @@ class SmallCounts(ThresholdRule, CellRule):
         if self.above_threshold:
             answers.append(largest > self.small)
         return all(answers) if self.need == "all" else any(answers)
+
+    def unshown(self, counts: IntArray) -> BoolArray:
+        """Small counts: one that is shown has a single attainable value."""
+        return self.lacking(counts, counts, counts)
+
+    def asked(self, count: int) -> tuple[int, int, int]:
+        """How far attainable counts must go above and below a small count, and how wide they are.
+
+        Raises
+        ------
+        InvalidInput
+            If one of several things is enough.
+
+        Examples
+        --------
+        >>> SmallCounts(below=5, values=3, above_threshold=True).asked(2)
+        (3, 0, 2)
+        """
+        several = len(self._requirements())
+        if self.need == "any" and several > 1:
+            raise InvalidInput(
+                f"the rule {self.name} leaves open which of {several} things is kept (need='any'); "
+                "suppression is chosen for all that is asked: give need='all', or one of them"
+            )
+        relative = 0 if self.relative is None else math.ceil(self.relative * max(count, 1))
+        beyond = self.small + 1 - count if self.above_threshold else 0
+        above = max(self.protect_above or 0, beyond)
+        below = min(self.protect_below or 0, count)
+        return above, below, max((self.values or 1) - 1, self.width or 0, relative)
 
     def lacks(self, values: ValueSet) -> str:
         """What a small count lacks."""

@@ -1,0 +1,303 @@
+"""The cheapest pattern: branch and cut over hide-or-show, with lower bounds in whole numbers.
+
+The relaxation lets cells be hidden by halves under the inequalities found so far (`covers`). Its
+multipliers, rounded, give a lower bound on the cost of every pattern below a node in integer
+arithmetic: no float decides that a branch is left out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cellbounds.disclosure.protecting.covers import Covers
+from cellbounds.disclosure.protecting.patterns import (
+    cleaned,
+    pattern_of,
+    unprotected,
+)
+from cellbounds.disclosure.protecting.suppression_problem import SuppressionProblem
+from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.runtime.scaled_floats import FloatArray
+
+WHOLE = 1e-6
+"""How far from 0 and 1 a variable of the relaxation counts as fractional."""
+
+ROUNDS, ROUNDS_BELOW = 200, 3
+"""Rounds of inequalities at the root, and at each further node."""
+
+STARTS, CHEAP = 4, 100_000
+"""Quick patterns before the search, where levels times cells are no more than this; else one."""
+
+STEPS = 200_000_000
+"""How much is searched unless said."""
+
+RELAXED = 8
+"""The relaxation takes as long as attacks of so many cells for each inequality."""
+
+REPAIRED, REPAIR = 10, 10
+"""Every so many nodes the relaxation is rounded to a pattern and repaired, which takes as long as
+so many rounds of attacks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The cheapest pattern that was found, and what no pattern costs less than.
+
+    Attributes
+    ----------
+    hidden
+        The pattern.
+    cost, bound
+        Its cost, and a proven lower bound on that of any pattern that keeps all levels.
+    nodes, cuts, steps
+        How much was searched; steps are attacks on single counts, times cells.
+    stopped
+        Whether time ended the search.
+    """
+
+    hidden: BoolArray
+    cost: int
+    bound: int
+    nodes: int
+    cuts: int
+    steps: int
+    stopped: bool = False
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no pattern is cheaper: proven."""
+        return self.bound >= self.cost
+
+    @property
+    def gap(self) -> float:
+        """The share of the cost that is perhaps not necessary."""
+        return (self.cost - self.bound) / max(self.cost, 1)
+
+
+class Relaxation:
+    """The linear program over hide-or-show, which grows with the inequalities."""
+
+    def __init__(self, covers: Covers) -> None:
+        import highspy
+
+        self._covers, self._highspy = covers, highspy
+        problem, size = covers.problem, covers.size
+        self.costs = np.zeros(size, dtype=np.int64)
+        self.costs[: len(covers.cells)] = problem.costs[covers.cells]
+        self._columns = np.arange(size, dtype=np.int32)
+        self._solver = highspy.Highs()
+        for option, value in (("output_flag", False), ("threads", 1)):
+            self._solver.setOptionValue(option, value)
+        self._solver.addVars(size, np.zeros(size), np.ones(size))
+        self._solver.changeColsCost(size, self._columns, self.costs.astype(float))
+        self._rows, self._matrix = 0, covers.matrix()
+        # Products of costs and rounded multipliers stay within 62 bits.
+        most = max(int(self.costs.sum()), 1)
+        self._scale = 1 << max(4, min(24, 60 - most.bit_length()))
+
+    def solve(self, lower: IntArray, upper: IntArray) -> tuple[FloatArray, int] | None:
+        """Variables at the optimum between limits, and an exact lower bound; None if there is none.
+
+        Where the program has no solution no bound is needed: the caller learns it from None only if
+        a proof in whole numbers shows it, and goes on to branch otherwise.
+        """
+        for columns, values, least in self._covers.rows[self._rows :]:
+            self._solver.addRow(
+                float(least), self._highspy.kHighsInf, len(columns),
+                columns.astype(np.int32), values.astype(float),
+            )  # fmt: skip
+        if self._rows < len(self._covers.rows):
+            self._rows, self._matrix = len(self._covers.rows), self._covers.matrix()
+        self._solver.changeColsBounds(
+            len(lower), self._columns, lower.astype(float), upper.astype(float)
+        )
+        self._solver.run()
+        if self._solver.getModelStatus() != self._highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = self._solver.getSolution()
+        return np.array(solution.col_value), self._bound(solution.row_dual, lower, upper)
+
+    def _bound(self, duals: Any, lower: IntArray, upper: IntArray) -> int:
+        """The bound by weak duality, for multipliers rounded to whole numbers of a unit."""
+        multipliers = np.maximum(np.rint(np.array(duals) * self._scale), 0).astype(np.int64)
+        reduced = self.costs * self._scale - self._matrix.T @ multipliers
+        least = np.array([row[2] for row in self._covers.rows], dtype=np.int64)
+        total = int(multipliers @ least) + int(np.where(reduced > 0, lower, upper) @ reduced)
+        return -(-total // self._scale)  # costs are whole numbers
+
+    def impossible(self, lower: IntArray, upper: IntArray) -> bool:
+        """Whether some inequality cannot hold between limits: exactly."""
+        matrix = self._matrix
+        positive, negative = matrix.maximum(0), matrix.minimum(0)
+        most = positive @ upper + negative @ lower
+        least = np.array([row[2] for row in self._covers.rows], dtype=np.int64)
+        return bool((most < least).any())
+
+
+class Search:
+    """Branch and cut: the best pattern so far, and the nodes that are left."""
+
+    def __init__(self, problem: SuppressionProblem, hidden: BoolArray) -> None:
+        self.problem, self.covers = problem, Covers(problem)
+        self.relaxation = Relaxation(self.covers)
+        self.hidden, self.cost = hidden, problem.cost(hidden)
+        self.nodes, self.steps, self._order = 0, 0, 0
+        self._round = len(problem.levels) * len(problem.counts)
+        self._heap: list[tuple[int, int, dict[int, int]]] = [(0, 0, {})]
+
+    @property
+    def bound(self) -> int:
+        """What no pattern costs less than, as far as it is proven."""
+        return min([self.cost, *(node[0] for node in self._heap)])
+
+    def run(self, steps: int, effort: Budget = UNLIMITED) -> Best:
+        """Search until nothing is left that could be cheaper, or the effort is spent."""
+        self._most = steps
+        while self._heap and not self._over(effort):
+            bound, _, chosen = heapq.heappop(self._heap)
+            if bound >= self.cost:
+                self._heap.clear()  # the best of those that are left: none is cheaper
+                break
+            self._plunge(bound, chosen, effort)
+        bound, cuts = self.bound, len(self.covers.rows)
+        stopped = bound < self.cost and self.steps < steps
+        return Best(self.hidden, self.cost, bound, self.nodes, cuts, self.steps, stopped)
+
+    def _over(self, effort: Budget) -> bool:
+        return self.steps >= self._most or effort.spent
+
+    def _plunge(self, bound: int, chosen: dict[int, int], effort: Budget) -> None:
+        """Go down from a node, the likelier branch first; the others wait."""
+        while True:
+            if self._over(effort):
+                self._wait(bound, chosen)
+                return
+            self.nodes += 1
+            self.steps += self.covers.size
+            lower = np.zeros(self.covers.size, dtype=np.int64)
+            upper = np.ones(self.covers.size, dtype=np.int64)
+            for variable, value in chosen.items():
+                lower[variable] = upper[variable] = value
+            found = self._tightened(lower, upper, effort)
+            if found is None:
+                if not self.relaxation.impossible(lower, upper):
+                    self._branch_blindly(bound, chosen)
+                return
+            shares, own = found
+            bound = max(bound, own)
+            if bound >= self.cost:
+                return
+            if self.nodes % REPAIRED == 1 and not self._over(effort):
+                self._repair(shares)
+            fractional = np.minimum(shares, 1 - shares)
+            if fractional.max(initial=0.0) < WHOLE:
+                if not self._leaf(shares):
+                    return
+                continue
+            variable = self._branching(fractional)
+            first = int(shares[variable] >= 0.4)  # what is nearly hidden is worth hiding
+            self._wait(bound, {**chosen, variable: 1 - first})
+            chosen = {**chosen, variable: first}
+
+    def _tightened(
+        self, lower: IntArray, upper: IntArray, effort: Budget
+    ) -> tuple[FloatArray, int] | None:
+        """The relaxation at a node, with the inequalities that its optimum missed."""
+        rounds = ROUNDS if self.nodes == 1 else ROUNDS_BELOW
+        found = self._relaxed(lower, upper)
+        for _ in range(rounds):
+            if found is None or found[1] >= self.cost or self._over(effort):
+                break
+            self.steps += self._round
+            if not self.covers.separate(found[0]):
+                break
+            found = self._relaxed(lower, upper)
+        return found
+
+    def _relaxed(self, lower: IntArray, upper: IntArray) -> tuple[FloatArray, int] | None:
+        self.steps += len(self.covers.rows) * self.covers.size // RELAXED
+        return self.relaxation.solve(lower, upper)
+
+    def _leaf(self, shares: FloatArray) -> bool:
+        """Take a pattern of the relaxation if it protects; else True: it was refuted, go on."""
+        self.steps += self._round
+        hidden = self.covers.pattern(shares)
+        exposed = unprotected(self.covers.attack, self.problem.levels, hidden)
+        if exposed:
+            self.covers.refute(shares, exposed)
+            return True
+        self._take(hidden)
+        return False
+
+    def _branching(self, fractional: FloatArray) -> int:
+        """The variable to branch on: a dear cell that is far from decided, else a direction."""
+        cells = len(self.covers.cells)
+        scores = fractional[:cells] * np.sqrt(np.maximum(self.relaxation.costs[:cells], 1))
+        if scores.max(initial=0.0) > WHOLE:
+            return int(scores.argmax())
+        return cells + int(fractional[cells:].argmax())
+
+    def _branch_blindly(self, bound: int, chosen: dict[int, int]) -> None:
+        """Branch where the program gave no answer and nothing is proven."""
+        free = next((v for v in range(self.covers.size) if v not in chosen), None)
+        for value in (0, 1) if free is not None else ():
+            assert free is not None
+            self._wait(bound, {**chosen, free: value})
+
+    def _wait(self, bound: int, chosen: dict[int, int]) -> None:
+        self._order += 1
+        heapq.heappush(self._heap, (bound, self._order, chosen))
+
+    def _repair(self, shares: FloatArray) -> None:
+        """Round a fractional pattern, hide what is missing, and show again what need not be."""
+        self.steps += REPAIR * self._round
+        weights = self.covers.whole(shares)
+        costs = self.problem.costs * (1 - 0.9 * weights)
+        start = self.covers.pattern(shares)
+        exposed = unprotected(self.covers.attack, self.problem.levels, start)
+        self._take(cleaned(self.problem, pattern_of(self.problem, exposed, start, costs)))
+
+    def _take(self, hidden: BoolArray) -> None:
+        cost = self.problem.cost(hidden)
+        if cost < self.cost:
+            self.hidden, self.cost = hidden, cost
+
+
+def best_pattern(
+    problem: SuppressionProblem, *, steps: int = STEPS, effort: Budget = UNLIMITED
+) -> Best:
+    """The cheapest pattern that keeps all levels, with a proven lower bound on any pattern's cost.
+
+    The linear attacker is meant: moves in whole numbers are checked elsewhere.
+
+    Raises
+    ------
+    Unprotectable
+        If a level cannot be kept even with everything hidden.
+    """
+    hidden = first_pattern(problem, effort)
+    return Search(problem, hidden).run(steps, effort)
+
+
+def first_pattern(problem: SuppressionProblem, effort: Budget = UNLIMITED) -> BoolArray:
+    """A quick pattern: the cheapest of a few, which differ in the order of what is protected."""
+    best: BoolArray | None = None
+    levels = sorted(problem.levels, key=lambda level: -int(problem.counts[level.cell]))
+    costs = problem.costs.astype(float)
+    cheap = len(levels) * len(costs) <= CHEAP
+    for start in range(STARTS if cheap else 1):
+        if start and effort.spent:
+            break
+        if start:
+            shuffled = np.random.default_rng(start).permutation(len(levels))
+            levels = [levels[place] for place in shuffled]
+        hidden = cleaned(problem, pattern_of(problem, levels, problem.forced, costs), effort)
+        if best is None or problem.cost(hidden) < problem.cost(best):
+            best = hidden
+    assert best is not None
+    return best
