@@ -126,11 +126,14 @@ def test_suggestions_are_judged_safe_again(case, independent):
     owned = None if independent else table
     for suggestion in found:
         for over in {None, named(suggestion.release)}:
+            assert cb.judge(table, suggestion.release, over=over).safe
+            # Without N and without a table to begin with, that may stay open.
             again = cb.judge(owned, suggestion.release, over=over, independent=independent)
-            assert again.outcome is cb.Outcome.SAFE
+            assert again.safe or (independent and again.outcome is cb.Outcome.UNDECIDED)
         assert not cb.violations(table, suggestion.release)
     shares = [one.kept.share for one in found]
-    assert shares == sorted(shares, reverse=True)
+    # Against whoever reruns it, the order must not depend on the counts.
+    assert independent or shares == sorted(shares, reverse=True)
     if found.safe_already:
         assert cb.judge(owned, release, independent=independent).safe
 

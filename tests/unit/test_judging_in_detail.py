@@ -175,7 +175,7 @@ def test_tables_are_listed_up_to_a_limit():
 
 def test_a_verdict_says_whether_it_knows_the_true_counts():
     policy = policy_of(ExactDisclosure())
-    said = "judged without the true counts"
+    said = "also against an intruder who reruns this"
     assert said not in str(judge(TABLE, MARGINS, policy))
     assert said in str(judge(None, MARGINS, policy, independent=True))
 

@@ -407,7 +407,7 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
 
 # What it is judged by.
 
-INDEPENDENT = "Judge without the true counts: every consistent table must pass."
+INDEPENDENT = "SAFE must hold against an intruder who reruns this on every table that fits."
 
 policy_option = option(
     "--policy NAME|FILE",

@@ -41,13 +41,14 @@ class CellGroups:
         return positions
 
     def sums(self, counts: IntArray) -> IntArray:
-        """Sum counts (flat, over the domain) to the margin (flat)."""
-        widths = self.widths
-        if len(widths) and (widths == widths[0]).all():
-            return np.asarray(counts[self.cells].reshape(len(widths), -1).sum(axis=1))
+        """Sum counts (flat, over the domain) to the margin; of several tables, row by row."""
+        widths, inside = self.widths, counts[..., self.cells]
+        if len(widths) and widths[0] and (widths == widths[0]).all():
+            return np.asarray(inside.reshape(*counts.shape[:-1], len(widths), -1).sum(axis=-1))
         # Groups that overlap or are empty: differences of running sums.
-        running = np.concatenate([[0], np.cumsum(counts[self.cells])])
-        return np.asarray(running[self.starts[1:]] - running[self.starts[:-1]])
+        running = np.zeros((*counts.shape[:-1], len(self.cells) + 1), dtype=counts.dtype)
+        np.cumsum(inside, axis=-1, out=running[..., 1:])
+        return np.asarray(running[..., self.starts[1:]] - running[..., self.starts[:-1]])
 
 
 def cells_behind(domain: Domain, names: tuple[str, ...]) -> CellGroups:

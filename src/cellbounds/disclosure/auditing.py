@@ -15,7 +15,7 @@ from cellbounds.data.domain import Label
 from cellbounds.data.nesting import Nesting, nestings_in
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.attacker import answer_is_brief, undecided_cells
-from cellbounds.disclosure.policies.judging import FITTING, first_share, judged
+from cellbounds.disclosure.policies.judging import FITTING, first_share, judged, strongly_judged
 from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.policies.policy import DEFAULT, Policy
 from cellbounds.disclosure.policies.scenarios import Case, Margins, cases_of, margin_of
@@ -390,6 +390,8 @@ def audit(
         answer.gather()
     # A budget that is spent before anything was asked decides nothing.
     verdict, again = judged(cases, budget, None if late else answer)
+    if independent and table is not None and case.policy.tells() and not verdict.safe:
+        verdict = strongly_judged(table, cases, budget)
     answer = answer or (again if again is not None and again.over == case.over else None)
     cells: list[CellRisk] = []
     with suppress(Late):  # those that were listed stay

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import Outcome, Policy, Verdict, judge, worst
+from cellbounds.disclosure.policies import Finding, Outcome, Policy, Verdict, judge, worst
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS, NOTHING, Gathered, Leads
+from cellbounds.disclosure.policies.scenarios import Case, cases_of
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.ledger.chain import Entry
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.versions import (
@@ -18,6 +21,7 @@ from cellbounds.ledger.versions import (
     joined,
     targets_of,
 )
+from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.text import html_table
@@ -203,7 +207,12 @@ def answered(
     if release is not None:
         pieces.append(PublishedRelease.of(release, version, knowledge))
     together = joined(state, pieces)
-    judged = CumulativeJudge(state, table, budget, pieces).verdicts(together, targets_of(state))
+    judges = CumulativeJudge(state, table, budget, pieces)
+    judged = list(judges.verdicts(together, targets_of(state)))
+    if release is not None and all(verdict.safe for _, verdict in judged):
+        told = _told_by_committing(judges, state, pieces)
+        if told is not None:
+            judged[0] = judged[0][0], replace(judged[0][1], cells=(told,), notes=(told.evidence,))
     return LedgerAnswer(
         release,
         version,
@@ -213,6 +222,39 @@ def answered(
         before=state.standing,
         knowledge=knowledge,
     )
+
+
+def _told_by_committing(
+    judges: CumulativeJudge, state: LedgerState, pieces: Sequence[PublishedRelease]
+) -> Finding | None:
+    """What whoever reruns the ledger's decisions would learn; None if that keeps the policy.
+
+    He knows what was committed and that each time it was found safe, one after another; what was
+    refused is not public.
+    """
+    if not judges.rerun:
+        return None
+    leads: Leads = lambda _: NOTHING  # noqa: E731
+    policies = {entry.content["judged"]["policy"] for entry in state.released}
+    table = judges.flat
+    for place in range(len(pieces)):
+        if place < len(state.released) and state.released[place].content["already_out"]:
+            continue
+        release = joined(state, pieces[: place + 1])
+        gathered = Gathered(judges.cases(release, targets_of(state)), leads, judges.budget)
+        leads = _and_then(leads, gathered)
+    hides = policies <= {state.policy.name} and leads(table) is not None
+    if hides:
+        return None
+    cut, rule = judges.budget.spent, state.policy.rules[0].name
+    why = f"{CANNOT_RERUN}{' (the budget was spent)' if cut else ''}"
+    change = "more time" if cut else "coarser figures"
+    return Finding(rule, Outcome.UNDECIDED, (), (), why, change)
+
+
+def _and_then(before: Leads, gathered: Gathered) -> Leads:
+    """Tables that led to a commit before, and hide in the crowd of the next."""
+    return lambda table: NOTHING if before(table) is not None and gathered.hides(table) else None
 
 
 def blamed(
@@ -247,6 +289,43 @@ class CumulativeJudge:
     ) -> None:
         self._state, self._table, self._budget, self._part = state, table, budget, part
         self._domain, self._knows = informing(state, pieces)
+        self.budget = budget
+
+    @property
+    def rerun(self) -> bool:
+        """Whether what is safe has to hold against whoever reruns the decision, and may not."""
+        if not self._state.independent or self._table is None:
+            return False
+        return self._state.policy.tells() and self._table.domain.size <= MOST_CELLS
+
+    @property
+    def flat(self) -> IntArray:
+        """The table."""
+        assert self._table is not None  # asked where there is one
+        return self._table.counts.ravel()
+
+    def cases(self, release: Release, targets: Sequence[ProtectedCells]) -> list[Case]:
+        """What is judged of a release, for all targets, without the true counts."""
+        release = self._spoken(release)
+        return [
+            case
+            for target in targets
+            for case in cases_of(
+                release,
+                self._table,
+                target.policy,
+                over=target.margins(release),
+                knows=self._knows,
+                independent=True,
+            )
+        ]
+
+    def _spoken(self, release: Release) -> Release:
+        """A release that knows the variables the intruder knows something of."""
+        if not self._knows:
+            return release
+        domain = release.domain.with_groupings(self._domain.groupings)
+        return Release(domain, release.statements)
 
     @property
     def overdue(self) -> bool:
@@ -257,9 +336,9 @@ class CumulativeJudge:
         self, release: Release, targets: Sequence[ProtectedCells]
     ) -> Iterator[tuple[ProtectedCells, Verdict]]:
         """A verdict for each target, each with its share of the time that is left."""
-        if self._knows:
-            spoken = release.domain.with_groupings(self._domain.groupings)
-            release = Release(spoken, release.statements)
+        release = self._spoken(release)
+        # Where the decision is rerun, the counts may be used.
+        independent = self._state.independent and not self.rerun
         for place, target in enumerate(targets):
             budget = self._budget.share(self._part / (len(targets) - place), least=LEAST)
             verdict = judge(
@@ -268,7 +347,7 @@ class CumulativeJudge:
                 target.policy,
                 over=target.margins(release),
                 knows=self._knows,
-                independent=self._state.independent,
+                independent=independent,
                 budget=budget,
             )
             yield target, verdict

@@ -89,7 +89,9 @@ class Ledger:
         table
             The confidential table. Its digest is recorded, not its counts, unless asked for.
         policy, independent
-            What releases are judged by; ``independent=True`` judges without the true counts.
+            What releases are judged by, and whether what is committed must hold against an intruder
+            who reruns the ledger's decisions on every table that fits. Without the table, every
+            table that fits must pass.
         protect
             Margins whose cells must be safe too, besides the cells of the table.
         keep_table

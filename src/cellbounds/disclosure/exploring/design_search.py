@@ -23,7 +23,10 @@ from cellbounds.disclosure.exploring.designs import Design, designs_of, merges_o
 from cellbounds.disclosure.exploring.frontier import Frontier, JudgedDesign, LeftOut
 from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
+from cellbounds.disclosure.policies.knowledge import hides_figures
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS
 from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable, Evidence, Unbounded
 from cellbounds.runtime.arrays import BoolArray
@@ -106,8 +109,12 @@ def explore(
         with more than two levels.
     total
         Whether N is published too.
-    policy, independent
+    policy
         As for :func:`judge`.
+    independent
+        The best design must hold against an intruder who reruns the search on every table that
+        fits what it publishes; among safe designs it is then chosen by a utility that does not
+        depend on the counts. False: it is safe if he cannot.
     utility
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
@@ -161,6 +168,14 @@ def explore(
     begun = time.perf_counter()
     results = _search(table, designs, measures, budget)
     judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
+    places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
+    best, signal = None, CANNOT_RERUN if places else ""
+    if measures.independent:
+        from cellbounds.disclosure.exploring.best_design import best_design
+
+        choice = best_design(table, designs, places, measures, budget)
+        signal = choice.sentence
+        best = None if choice.place is None else sorted(judged).index(choice.place)
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
         tuple(
@@ -171,6 +186,8 @@ def explore(
         measures.independent,
         measures.use,
         time.perf_counter() - begun,
+        best,
+        signal,
     )
 
 
@@ -348,7 +365,7 @@ def _judged(
     design: Design, release: Release, table: Table, measures: Measures, budget: Budget
 ) -> JudgedDesign:
     begun = time.perf_counter()
-    cases = _cases(design, release, table, measures)
+    cases = design_cases(design, release, table, measures)
     verdict, answer = judged(cases, budget.share(least=LEAST_SECONDS), decisive=True)
     if answer is not None and (
         cases[0].known is not release or set(answer.over) != set(design.names)
@@ -372,7 +389,7 @@ def _judged(
         exact=guessed.exact,
         tightest=guessed.tightest,
         risk=guessed.risk,
-        utility=_utility(release, table, measures),
+        utility=utility_of(release, table, measures),
         figures=margin.domain.size,
         reason=_reason(verdict, guessed),
         settled=settled or budget.deadline is None,
@@ -380,18 +397,34 @@ def _judged(
     )
 
 
-def _cases(design: Design, release: Release, table: Table, measures: Measures) -> list[Case]:
-    """What is judged of a design; of more cells than can be listed, the margins it speaks of."""
+def design_cases(
+    design: Design,
+    release: Release,
+    table: Table,
+    measures: Measures,
+    *,
+    unseen: bool | None = None,
+) -> list[Case]:
+    """What is judged of a design; of more cells than can be listed, the margins it speaks of.
+
+    Without the true counts (`unseen`), unless said, where nothing is rerun, or where they might
+    tell what hidden figures show; else whether the best design tells too much is asked afterwards.
+    """
     policy, over = measures.policy, None
+    if unseen is None:
+        alone = table.domain.size > MOST_CELLS
+        alike = not policy.tells() and hides_figures(release)
+        unseen = measures.independent and (alone or alike)
     narrowed = policy.within(release.domain, design.names)
     # Cells behind a margin that keeps these rules keep them too.
     if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
         spoken = [names for names, _ in spoken_margins(release).values()]
         policy, over = narrowed, [design.names, *spoken]
-    return cases_of(release, table, policy, over=over, independent=measures.independent)
+    return cases_of(release, table, policy, over=over, independent=unseen)
 
 
-def _utility(release: Release, table: Table, measures: Measures) -> float:
+def utility_of(release: Release, table: Table, measures: Measures) -> float:
+    """What a release about a table is good for."""
     if measures.utility is None:
         return retained(table, release, use=[measures.use]).share
     value = measures.utility(table, release)

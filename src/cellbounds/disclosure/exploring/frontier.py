@@ -132,6 +132,8 @@ class Frontier(Listing):
         By what they were judged.
     use
         The rates that the utility speaks of.
+    chosen, signal
+        With `independent` the place of the best design; and against whom it holds, in words.
     """
 
     most_lines: ClassVar[tuple[int, int]] = (40, 40)
@@ -144,6 +146,8 @@ class Frontier(Listing):
     independent: bool
     use: str
     seconds: float = 0.0
+    chosen: int | None = None
+    signal: str = ""
 
     @property
     def complete(self) -> bool:
@@ -160,8 +164,12 @@ class Frontier(Listing):
     def best(self) -> JudgedDesign | None:
         """The safe design of the greatest utility; None if there is none.
 
-        Among equals the one of less risk, then of fewer figures, then the first.
+        Among equals the one of less risk, then of fewer figures, then the first. With `independent`
+        the utility is one that everybody can work out, and the choice holds against whoever reruns
+        it, or `signal` says that it may not.
         """
+        if self.independent:
+            return None if self.chosen is None else self.designs[self.chosen]
         return min(self.safe, key=lambda one: (-one.utility, one.risk, one.figures), default=None)
 
     def best_release(self) -> Release:
@@ -220,7 +228,7 @@ class Frontier(Listing):
             "version": __version__,
             "warning": self.warning,
             "policy": self.policy.to_dict(),
-            **picked(self, "independent", "use", "complete", "planned"),
+            **picked(self, "independent", "use", "complete", "planned", "signal"),
             "seconds": round(self.seconds, 6),
             "best": None if self.best is None else places[id(self.best)],
             "frontier": [places[id(one)] for one in self.frontier],
@@ -289,6 +297,8 @@ class Frontier(Listing):
                 f"best safe design: {self.best.notation} ({_way(self.best)}), utility "
                 f"{self.best.utility:.3f}, risk {self.best.risk:.3f}"
             )
+        if self.signal:
+            remarks.append(self.signal)
         return remarks
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:

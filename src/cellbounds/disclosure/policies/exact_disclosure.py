@@ -64,6 +64,10 @@ class ExactDisclosure(CellRule):
         """What a disclosed cell lacks."""
         return "1 more attainable count"
 
+    def tells(self) -> bool:
+        """Never: a count that breaks it is the only one, in every table that fits."""
+        return False
+
     def why_not_monotone(self, *, independent: bool) -> str:
         """Never: publishing more leaves no more counts attainable."""
         return ""

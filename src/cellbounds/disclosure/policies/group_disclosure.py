@@ -13,6 +13,7 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.rule import (
     OPEN,
     Cells,
+    ReleaseRule,
     Rule,
     all_true,
     any_true,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDisclosure(Rule):
+class GroupDisclosure(ReleaseRule):
     """Attribute disclosure: nobody may learn what all members of a row have in common.
 
     A row is a combination of the `given` variables (all but the response if not said) that holds

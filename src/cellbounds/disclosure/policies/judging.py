@@ -78,8 +78,9 @@ def judge(
         whether he is in the table himself is said by the policy (:class:`policies.Intruder`); the
         verdict lists it (``verdict.intruder``).
     independent
-        Judge without the true counts: every consistent table must pass, so that the verdict tells
-        nothing about which of them is the true one.
+        SAFE must hold against an intruder who reruns the judgement on every table that fits and
+        keeps those that would have been published. Without a table: every one of them must pass.
+        What is not SAFE may depend on the counts; `verdict.independent` is False then.
     budget, seconds
         What the work may cost: a :class:`Budget`, or seconds alone; what that does not settle is
         undecided.
@@ -114,9 +115,11 @@ def judge(
             independent=independent,
             effort=budget.share(FITTING),
         )
-        start = not independent and table is not None
         main = cases[0]
+        start = not independent and table is not None
         budget = resumable(budget, main.known, "sharp", main.over, None, start=start)
+        if independent and table is not None and main.policy.tells():
+            return strongly_judged(table, cases, budget)
         return judged(cases, budget)[0]
     except Late:
         chosen = policy_of(policy)
@@ -132,6 +135,22 @@ def judge(
             seconds=time.perf_counter() - begun,
             outside=table is None and not independent,
         )
+
+
+def strongly_judged(table: Table, cases: Sequence[Case], budget: Budget) -> Verdict:
+    """The verdict against whoever reruns it, where what passes depends on the counts.
+
+    `cases` are those without the true counts. See ``rerunning``, which is built on judging.
+    """
+    from cellbounds.disclosure.policies.rerunning import MOST_CELLS, rejudged
+
+    if table.domain.size > MOST_CELLS:
+        return judged(cases, budget)[0]
+    main, quiet = cases[0], budget.resumed(None).quiet()
+    margins = [case.over for case in cases]
+    known = cases_of(main.release, table, main.policy, over=margins, knows=main.knows)
+    plain = judged(known, quiet.share(FIRST_SHARE))[0]
+    return rejudged(plain, cases, table, quiet, lambda: judged(cases, budget)[0])
 
 
 def _open(policy: Policy) -> tuple[Finding, ...]:

@@ -197,6 +197,12 @@ def _of_hiding(
     return found, tuple(notes)
 
 
+def hides_figures(release: Release) -> bool:
+    """Whether a release hides some figures, so that it may seem to show by which rule."""
+    tables = (one.tabulated for one in release.statements)
+    return any(one is not None and bool(one.hidden.any()) for one in tables)
+
+
 def _is_true(domain: Domain, table: Table | None, statement: Statement) -> bool:
     return table is None or not violations(table, Release(domain, [statement]))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.rule import Cells, Rule, check_bool, check_whole
+from cellbounds.disclosure.policies.rule import Cells, ReleaseRule, check_bool, check_whole
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MinimumCount(Rule):
+class MinimumCount(ReleaseRule):
     """No count below a minimum may be shown: a rule about the published figures themselves.
 
     It speaks of N and of the entries of margins that show one figure, exact or rounded. With

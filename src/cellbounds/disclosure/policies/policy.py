@@ -174,6 +174,22 @@ class Policy:
         """
         return not self.respondent and all(rule.carries_over() for rule in self.rules)
 
+    def tells(self) -> bool:
+        """Whether that a table passes tells it from others that fit; see ``Rule.tells``.
+
+        Examples
+        --------
+        >>> read("small-counts").tells(), read("opensafely").tells()
+        (False, True)
+        """
+        # A respondent is tried in the small cells of the table that is judged.
+        return self.respondent or any(rule.tells() for rule in self.rules)
+
+    @property
+    def monotone(self) -> bool:
+        """Whether more tables that an intruder takes for possible never break a rule."""
+        return not any(rule.why_not_monotone(independent=False) for rule in self.rules)
+
     @property
     def sentences(self) -> tuple[str, ...]:
         """Every rule in plain words, with its name."""

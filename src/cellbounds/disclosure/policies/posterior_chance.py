@@ -35,13 +35,14 @@ from cellbounds.inference.protocol import DEFAULT_EFFORT
 from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import NAMED, Belief, GammaPoisson, Multinomial, Uniform, belief_of
 from cellbounds.results import Posterior
-from cellbounds.runtime.arrays import IntArray, summable
+from cellbounds.runtime.arrays import BoolArray, IntArray, summable
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 from cellbounds.statements.numbers import exact_number
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
+    from cellbounds.disclosure.policies.crowds import Crowd
 
 MOST_LISTED = 20_000
 """Tables that are listed to get a probability in fractions, where doubles do not decide."""
@@ -155,6 +156,29 @@ class PosteriorChance(ThresholdRule):
             if broken is None:
                 change = "more seconds, or a policy that states a confidence for estimates"
             yield attacker.finding(self, index, broken, words, change)
+
+    def breaking(self, crowd: Crowd) -> BoolArray:
+        """Tables with a small count that is too likely among those of the crowd, exactly."""
+        shares, limit = weighed(crowd.known, crowd.tables, self.prior), self.probability
+        broken = np.zeros(len(crowd), dtype=bool)
+        assert limit is not None  # checked when the rule was made
+        for cell in np.flatnonzero(~crowd.exempt.ravel()).tolist():
+            counts, alike = crowd.columns(cell)
+            chances = [
+                sum(itertools.compress(shares, alike == place), Fraction(0))
+                for place in range(len(counts))
+            ]
+            wrong = []
+            for count in counts:
+                first, last = self.span(count)
+                near = (
+                    one
+                    for other, one in zip(counts, chances, strict=True)
+                    if first <= other <= last
+                )
+                wrong.append(self.speaks_of(count) and sum(near, Fraction(0)) > limit)
+            broken |= np.array(wrong, dtype=bool)[alike]
+        return broken
 
     def _always_small(self, attacker: Attacker, index: tuple[int, ...]) -> bool:
         """Whether a cell holds a small count in every table, each of them at risk alike."""
@@ -333,6 +357,21 @@ class PosteriorChances:
         except (TooMuchWork, Unsettled, UnsupportedRelease):
             return None
         return [{n: part / whole for n, part in one.items()} for one in weighed] if whole else None
+
+
+def weighed(release: Release, counts: IntArray, prior: str) -> list[Fraction]:
+    """The probability of each of some tables (flat), if one of them is the true one."""
+    weights, factors = belief_of(prior).weights(release.domain), factors_of(release)
+    whole = []
+    for table in counts:
+        weight = math.prod(
+            itertools.starmap(weights.exact, enumerate(table.tolist())), start=Fraction(1)
+        )
+        for factor in factors:
+            weight *= factor.law.chance(int(table[factor.cells].sum()))
+        whole.append(weight)
+    total = sum(whole, Fraction(0))
+    return [weight / total for weight in whole]
 
 
 def projected(

@@ -21,7 +21,7 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.verdict import Finding
+from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Unbounded, ValueSet
 from cellbounds.results.answers import shown
@@ -29,6 +29,7 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from cellbounds.disclosure.policies.attacker import Attacker
+    from cellbounds.disclosure.policies.crowds import Crowd
 
 EVERYTHING = ValueSet((), unknown=[(0, None, 1)])
 """A true count of which nothing is known."""
@@ -103,6 +104,19 @@ class Rule(ABC):
         asks for more counts than two (`many_values`), these two need only be.
         """
         return np.ones(table.counts.shape, dtype=bool)
+
+    def tells(self) -> bool:
+        """Whether that a table keeps the rule tells it from others that fit the same release.
+
+        It does not if for every release either all tables that fit keep the rule or none does.
+        """
+        return True
+
+    def breaking(self, crowd: Crowd) -> BoolArray:
+        """Which tables of a crowd break the rule, if an intruder takes just these for possible."""
+        outcomes = (self.findings(crowd.owned(place)) for place in range(len(crowd)))
+        broken = [any(one.outcome is Outcome.UNSAFE for one in found) for found in outcomes]
+        return np.array(broken, dtype=bool)
 
     def unshown(self, counts: IntArray) -> BoolArray:
         """Which counts may not be shown as they are."""
@@ -199,6 +213,21 @@ class Rule(ABC):
         return f"{what} of the rule {self.name}"
 
 
+class ReleaseRule(Rule):
+    """A rule that is kept by all tables that fit a release, or by none of them."""
+
+    __slots__ = ()
+
+    def tells(self) -> bool:
+        """Never."""
+        return False
+
+    def breaking(self, crowd: Crowd) -> BoolArray:
+        """All or none."""
+        broken = any(one.outcome is Outcome.UNSAFE for one in self.findings(crowd))
+        return np.full(len(crowd), broken)
+
+
 class CellRule(Rule):
     """A rule that is decided cell by cell from the attainable counts."""
 
@@ -264,6 +293,19 @@ class CellRule(Rule):
         if isinstance(possible.size, Unbounded) or possible.size > MOST_TRUTHS:
             return False
         return all(self.broken(values, ValueSet.from_values([one])) for one in possible)
+
+    def breaking(self, crowd: Crowd) -> BoolArray:
+        """Cell by cell: tables with the same count there are alike."""
+        broken = np.zeros(len(crowd), dtype=bool)
+        for cell in np.flatnonzero(~crowd.exempt.ravel()).tolist():
+            counts, alike = crowd.columns(cell)
+            values = ValueSet.from_values(counts)
+            wrong = [
+                self.speaks_of(count) and self.broken(values, ValueSet.from_values([count])) is True
+                for count in counts
+            ]
+            broken |= np.array(wrong, dtype=bool)[alike]
+        return broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

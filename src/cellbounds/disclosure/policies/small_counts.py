@@ -213,10 +213,17 @@ class SmallCounts(ThresholdRule, CellRule):
         """Yes: counts that keep it although they are shown are zero or not small, as are sums."""
         return True
 
-    def why_not_monotone(self, *, independent: bool) -> str:
-        """Without the true counts, unless it asks no more than that two counts are attainable."""
+    def tells(self) -> bool:
+        """Unless it asks no more than that two counts are attainable.
+
+        Then a count that breaks it is the only one: every table that fits has it, and breaks it.
+        """
         around = self.protect_above or self.protect_below or self.above_threshold
-        if not independent or (not around and self._keeps(ValueSet([(0, 1, 1)]), self.small)):
+        return bool(around) or not self._keeps(ValueSet([(0, 1, 1)]), self.small)
+
+    def why_not_monotone(self, *, independent: bool) -> str:
+        """Without the true counts, if that a table keeps it tells something."""
+        if not independent or not self.tells():
             return ""
         return (
             "without the true counts, publishing more may rule out the small count that was at risk"

@@ -35,11 +35,14 @@ CHANGES = 3
 """Ways to change what was found that people are told."""
 
 DEPENDS = (
-    "this verdict depends on the confidential counts: keep it to yourself (independent=True or "
-    "--independent judges without them)"
+    "this verdict depends on the confidential counts: keep it to yourself (a SAFE of "
+    "independent=True or --independent may be told)"
 )
 
-INDEPENDENT = "judged without the true counts: safe means that every consistent table passes"
+CANNOT_RERUN = "SAFE if the intruder cannot rerun the choice"
+"""Against whom a choice by the counts holds."""
+
+INDEPENDENT = "safe means: also against an intruder who reruns this on every table that fits"
 
 OUTSIDE = (
     "judged without the table: UNSAFE is what is given away whatever table is behind it, SAFE that "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -11,10 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, policy_of
+from cellbounds.disclosure.policies import DEFAULT, Finding, Outcome, Policy, Verdict, policy_of
+from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.scenarios import cases_of
+from cellbounds.disclosure.policies.knowledge import hides_figures
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Offer, republished
+from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
+from cellbounds.disclosure.suggesting.ordering import PublicOrder, uses_of
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
@@ -23,7 +28,6 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.statements import Release, Statement
-from cellbounds.statements.notation import Request
 from cellbounds.utility.retained_utility import Retained, retained
 
 SHARE = 0.25
@@ -36,27 +40,52 @@ LARGE = 500
 """Cells from which on other processes help; below, handing them the work takes longer."""
 
 MOST_TRIED = 600
-"""Releases that are judged at most."""
+"""Releases that are judged at most, where that may depend on the counts; else: """
+
+MOST_READY = 300
+"""Sets of changes of one size that are tried,"""
+
+MOST_HIDING = 12
+"""those among them in which figures are suppressed,"""
+
+MOST_PAIRED = 75
+"""and changes that are put together with others."""
+
+SPARE = 2
+"""Safe releases that are looked for besides: some may not hide the table."""
 
 
 @dataclass(slots=True)
 class BudgetedJudge:
-    """Judges releases within the budget, and counts them."""
+    """Judges releases within the budget, and counts them.
+
+    Attributes
+    ----------
+    independent, unseen
+        Whether the whole search is rerun on other tables; whether verdicts are made without the
+        true counts.
+    """
 
     table: Table
     policy: Policy
     over: tuple[str, ...] | None
     knows: tuple[Statement, ...]
     independent: bool
+    unseen: bool
     original: Release
     effort: Budget
     tried: int = 0
     known: int = 0
 
     @property
+    def most_tried(self) -> int | float:
+        """Releases that are judged at most: what is tried may not depend on the counts."""
+        return math.inf if self.independent else MOST_TRIED
+
+    @property
     def spent(self) -> bool:
         """Whether time or the number of tries has run out."""
-        return self.effort.left == 0 or self.tried >= MOST_TRIED
+        return self.effort.left == 0 or self.tried >= self.most_tried
 
     def elsewhere(self, until: Until) -> BudgetedJudge:
         """The same for another process, which begins to count anew."""
@@ -64,7 +93,7 @@ class BudgetedJudge:
 
     def count(self, more: int) -> bool:
         """Count releases that were judged; False if these would be too many."""
-        if self.tried + more > MOST_TRIED:
+        if self.tried + more > self.most_tried:
             return False
         self.tried += more
         self.effort.say(self.tried, max(self.known, self.tried))
@@ -81,20 +110,39 @@ class BudgetedJudge:
         """The verdict on a release, within its part of the time that is left."""
         part = self.effort.share(SHARE, least=LEAST).quiet()
         budget = part if release.domain.size >= LARGE else Budget.until(part.deadline)
-        cases = cases_of(
-            release,
-            self.table,
-            self.policy,
-            over=self.over,
-            knows=self.knows,
-            independent=self.independent,
+        return judged(self.cases(release), budget, decisive=decisive)[0]
+
+    def cases(self, release: Release) -> list[Case]:
+        """What is judged of a release."""
+        return self.cases_of(release, unseen=self.unseen or self._alike(release))
+
+    def _alike(self, release: Release) -> bool:
+        """Whether all tables that fit keep the policy or none does, but not by the counts alone.
+
+        What hidden figures show is true of some tables; else the counts only save time.
+        """
+        return self.independent and not self.policy.tells() and hides_figures(release)
+
+    def cases_of(self, release: Release, *, unseen: bool) -> list[Case]:
+        """The same with or without the true counts."""
+        return cases_of(
+            release, self.table, self.policy, over=self.over, knows=self.knows, independent=unseen
         )
-        return judged(cases, budget, decisive=decisive)[0]
+
+    def about(self, table: Table, original: Release) -> BudgetedJudge:
+        """The same about another table; whatever was counted so far."""
+        return replace(self, table=table, original=original, effort=UNLIMITED, tried=0)
 
 
 MOST_CANDIDATES = 3000
 """Sets of changes of one size that are laid out at most."""
 
+
+PAIRS = 2
+"""Up to so many changes at once a list need not be searched to its end."""
+
+FIRST_RANK = (False, -2.0)
+"""The rank of what was asked for: before everything else."""
 
 AT_ONCE = 16
 """Sets of changes that workers try at the same time; some of them for nothing."""
@@ -120,8 +168,11 @@ def suggest(
     ----------
     table, release
         The confidential table, and what would be published.
-    policy, knows, independent
+    policy, knows
         As for :func:`cellbounds.judge`.
+    independent
+        Show only what holds against an intruder who reruns this on every table that fits, and
+        rank them without the counts. False: they are safe if he cannot rerun it.
     over
         Judge the cells of this margin alone.
     most
@@ -155,40 +206,151 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
+    strong = independent and table.domain.size <= MOST_CELLS
     budgeted = BudgetedJudge(
         original=release,
         table=table,
         policy=chosen,
         over=asked,
         knows=tuple(knows),
-        independent=independent,
+        independent=strong,
+        unseen=independent and not strong,
         effort=budget,
     )
     verdict = budgeted.verdict(release)
+    search = _StrongSearch(budgeted, most, changes) if strong else None
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
-    if verdict.outcome is not Outcome.SAFE:
-        suggestions, searched = _searched(budgeted, most, changes)
+    if search is not None:
+        verdict, suggestions, searched = search.run(verdict)
+    elif verdict.outcome is not Outcome.SAFE:
+        found, searched = _searched(budgeted, most, changes)
+        suggestions = tuple(suggestion for _, suggestion in found)
     spent = time.monotonic() - begun
     return Suggestions(release, chosen, verdict, suggestions, searched, independent, spent)
 
 
+class _StrongSearch:
+    """Suggestions that hold against whoever reruns the search on other tables that fit."""
+
+    def __init__(self, judge: BudgetedJudge, most: int, changes: int) -> None:
+        self._judge, self._most, self._changes = judge, most, changes
+        self._searched = Searched(0, changes, 0, 0, 0)
+        self._lists: dict[tuple[bytes, Rank | None], list[_Offered]] = {}
+        self._orders: dict[int | None, PublicOrder | None] = {}
+        self._choice = Choice(self._again, self._cases, judge.effort)
+
+    def run(self, verdict: Verdict) -> tuple[Verdict, tuple[Suggestion, ...], Searched]:
+        """The verdict on what was asked for, and what hides the table instead."""
+        judge, table = self._judge, self._judge.table
+        asked: list[_Offered] = []
+        if verdict.safe:
+            if not judge.policy.tells():
+                return verdict, (), self._searched
+            asked = [_Offered((), FIRST_RANK, judge.original)]
+            if self._choice.hiding(table, asked, 0).hides:
+                return verdict, (), self._searched
+            verdict = replace(verdict, cells=_too_telling(judge.policy))
+        order = self._order(judge.original, table)
+        if order is None:
+            return verdict, (), replace(self._searched, unrepeatable=True)
+        offers, searched = self._listed(judge, order, None, asked)
+        shown: list[Suggestion] = []
+        telling = open_ = 0
+        for place, offer in enumerate(offers):
+            if offer.suggestion is None or len(shown) == self._most:
+                continue
+            answer = self._choice.hiding(table, offers, place)
+            telling += answer.hides is False
+            open_ += answer.hides is None
+            if answer.hides and (shown or self._choice.first(table, offers, place)):
+                held = replace(offer.suggestion.verdict, independent=True, notes=(answer.sentence,))
+                shown.append(replace(offer.suggestion, verdict=held))
+        return verdict, tuple(shown), replace(searched, telling=telling, unsettled=open_)
+
+    def _order(self, release: Release, table: Table) -> PublicOrder | None:
+        total = release.total.exact
+        if total not in self._orders:
+            self._orders[total] = PublicOrder.of(release, table)
+        return self._orders[total]
+
+    def _listed(
+        self,
+        judge: BudgetedJudge,
+        order: PublicOrder,
+        stop: _Stop | None,
+        asked: list[_Offered],
+    ) -> tuple[list[_Offered], Searched]:
+        found, searched = _searched(judge, self._most + SPARE, self._changes, order, stop)
+        offers = [_Offered(_key(one), rank, one.release, one) for rank, one in found]
+        return [*asked, *offers], searched
+
+    def _again(self, table: Table, until: Offer, passed: Passed) -> list[_Offered] | None:
+        """The list for another table, no further than an offer or what was not passed over."""
+        original = republished(self._judge.original, table)
+        if original is None:
+            return None
+        judge = self._judge.about(table, original)
+        safe = judge.verdict(original, decisive=True).safe
+        asked = [_Offered((), FIRST_RANK, original)] if safe else []
+        if safe and (not judge.policy.tells() or () not in passed):
+            return asked
+        order = self._order(original, table)
+        if order is None:
+            return None
+        stop = None if self._changes > PAIRS else _Stop(until.rank, passed)
+        return self._listed(judge, order, stop, asked)[0]
+
+    def _cases(self, table: Table, release: Release) -> list[Case]:
+        return replace(self._judge, table=table).cases_of(release, unseen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Where a search may end: beyond a rank, or at something before it that is not passed over."""
+
+    rank: Rank
+    passed: Passed
+
+
+def _key(suggestion: Suggestion) -> tuple[str, ...]:
+    """What is changed, which figures are suppressed included."""
+    return tuple(change.sentence for change in suggestion.changes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offered(Offer):
+    """A suggestion in a list; none for what was asked for."""
+
+    suggestion: Suggestion | None = None
+
+
+def _too_telling(policy: Policy) -> tuple[Finding, ...]:
+    why = "whoever reruns the judgement learns more than the policy allows", "coarser figures"
+    return tuple(Finding(rule.name, Outcome.UNDECIDED, (), (), *why) for rule in policy.rules)
+
+
 def _searched(
-    budgeted: BudgetedJudge, most: int, changes: int
-) -> tuple[tuple[Suggestion, ...], Searched]:
+    budgeted: BudgetedJudge,
+    most: int,
+    changes: int,
+    order: PublicOrder | None = None,
+    stop: _Stop | None = None,
+) -> tuple[list[tuple[Rank, Suggestion]], Searched]:
     """What is safe among what there was time for, and how far that went."""
     search = None
     try:
-        search = _Search(Drafts(budgeted.original, budgeted.table), budgeted, most)
+        drafts = Drafts(budgeted.original, budgeted.table)
+        search = _Search(drafts, budgeted, most, order, stop)
         search.run(changes)
         stopped = 0
     except Late:
         stopped = 1  # at least what it was about is left
     if search is None:
-        return (), Searched(0, changes, 0, 0, stopped)
+        return [], Searched(0, changes, 0, 0, stopped)
     size, left = len(search.singles), search.left + stopped
     searched = Searched(size, changes, budgeted.tried, search.undecided, left)
-    return tuple(search.ranked[:most]), searched
+    return search.ranked[:most], searched
 
 
 def _check(release: object, table: object, most: object, changes: object) -> None:
@@ -205,15 +367,22 @@ def _check(release: object, table: object, most: object, changes: object) -> Non
 class _Candidate:
     """A set of changes to judge; with a scope, figures of those statements are suppressed too.
 
-    `kept` is what the release keeps, and before figures are suppressed as much as it could keep.
-    The scope has places in the original release, `standing` those in this one.
+    `worth` is what the release keeps, and before figures are suppressed as much as it could keep;
+    `rank` says which comes first. The scope has places in the original release, `standing` those
+    in this one.
     """
 
     changes: tuple[int, ...]
     release: Release
-    kept: Retained
+    worth: float
+    rank: Rank
     scope: tuple[int, ...] = ()
     standing: tuple[int, ...] = ()
+
+
+Rank = tuple[bool, float]
+"""The smallest comes first: whether figures are suppressed, which depends on the counts, comes
+last where nothing may; then the loss."""
 
 
 def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> Suppressed | None:
@@ -233,8 +402,8 @@ def _tried_elsewhere(
     return _try_out(budgeted, candidate), budgeted.tried
 
 
-_Layer = list[tuple[tuple[int, ...], Plan]]
-"""Sets of changes, and the plans that they make."""
+_Layer = list[tuple[tuple[int, ...], Plan, float]]
+"""Sets of changes, the plans that they make, and what these are worth."""
 
 
 @dataclass(slots=True)
@@ -244,33 +413,36 @@ class _Search:
     drafts: Drafts
     judge: BudgetedJudge
     most: int
+    order: PublicOrder | None = None
+    stop: _Stop | None = None
     singles: list[PlannedChange] = field(init=False)
     use: list[str] = field(init=False)
-    ranked: list[Suggestion] = field(default_factory=list)
+    ranked: list[tuple[Rank, Suggestion]] = field(default_factory=list)
     undecided: int = 0
     left: int = 0
     _safe: list[frozenset[int]] = field(default_factory=list)
     _hidden: list[tuple[frozenset[int], tuple[int, ...], float]] = field(default_factory=list)
     _seen: set[Plan] = field(default_factory=set)
-    _digests: set[str] = field(default_factory=set)
+    _digests: dict[str, Rank] = field(default_factory=dict)
+    _worths: dict[int, float] = field(default_factory=dict)
+    _stopped: bool = False
 
     def __post_init__(self) -> None:
         self.singles = proposals(self.drafts, self.judge.policy)
-        requests = [one for one in self.drafts.first.statements if one is not None]
-        exact = (Request(one.responses, one.given).notation for one in requests)
-        told = ["N"] if self.judge.original.total.exact is not None else []
-        self.use = [*dict.fromkeys(exact), *told]
+        self.use = uses_of(self.drafts)
 
     def run(self, changes: int) -> None:
         """Try sets of one change, of two, and so on."""
-        layer: _Layer = [((), self.drafts.first)]
+        layer: _Layer = [((), self.drafts.first, 1.0)]
         self._seen.add(self.drafts.first)
         for _ in range(changes):
             hiding = [one for item in layer for one in self._candidates(*item, hide=True)]
             layer = list(self._grown(layer))
             plain = [one for item in layer for one in self._candidates(*item, hide=False)]
-            ready = [*plain, *hiding]
-            ready.sort(key=lambda one: (-one.kept.share, one.changes, one.scope))
+            ready = sorted([*plain, *hiding], key=lambda one: (one.rank, one.changes, one.scope))
+            if self.order is not None:
+                suppressing = [one for one in ready if one.scope][:MOST_HIDING]
+                ready = [*[one for one in ready if not one.scope][:MOST_READY], *suppressing]
             self.judge.known = self.judge.tried + len(ready)
             with closing(self._ahead(ready)) as ahead:
                 for place, (candidate, tried) in enumerate(ahead):
@@ -279,14 +451,16 @@ class _Search:
                         return
                     if not self._dominated(candidate):
                         self._try(candidate, tried)
+                    if self._stopped:
+                        return
             layer = [one for one in layer if not self._holds_safe(one[0])]
             if not layer:
                 return
 
-    def _grown(self, layer: _Layer) -> Iterator[tuple[tuple[int, ...], Plan]]:
+    def _grown(self, layer: _Layer) -> Iterator[tuple[tuple[int, ...], Plan, float]]:
         """Each set with one more change, if that is another plan and no part of it is safe."""
         laid = 0
-        for changed, plan in layer:
+        for changed, plan, worth in layer:
             for number in range(changed[-1] + 1 if changed else 0, len(self.singles)):
                 grown = self.singles[number].applied(plan)
                 if grown is None or grown in self._seen or self._holds_safe((*changed, number)):
@@ -294,48 +468,68 @@ class _Search:
                 if laid == MOST_CANDIDATES:
                     self.left += 1
                     continue
+                if self.order is not None and changed and number >= MOST_PAIRED:
+                    continue
                 laid += 1
                 self._seen.add(grown)
-                yield (*changed, number), grown
+                yield (*changed, number), grown, self._worth(changed, number, grown, worth)
+
+    def _worth(self, changed: tuple[int, ...], number: int, plan: Plan, before: float) -> float:
+        """What a plan is worth: no more than its parts, so that none of them comes after it."""
+        if self.order is None:
+            return 1.0  # the release will tell
+        worth = min(before, self.order.worth(plan), self._worths.get(number, 1.0))
+        if not changed:
+            self._worths[number] = worth
+        return worth
 
     def _holds_safe(self, changes: tuple[int, ...]) -> bool:
         """Whether some of the changes are enough."""
         return any(inside <= set(changes) for inside in self._safe)
 
     def _candidates(
-        self, changed: tuple[int, ...], plan: Plan, *, hide: bool
+        self, changed: tuple[int, ...], plan: Plan, worth: float, *, hide: bool
     ) -> Iterator[_Candidate]:
         """A set of changes; or with figures suppressed in one statement, or in all."""
         if self.judge.effort.left == 0:
             self.left += 1
             return
+        rank = hide and self.order is not None, -worth
+        if self._too_late(rank) and self.order is not None:
+            return
         draft = self.drafts.made(plan)
         if draft is None:
             return
         release, places = draft
-        share = self._kept(release)
+        if self.order is None:
+            worth = self._kept(release).share
+            rank = False, -worth
         scopes: list[tuple[int, ...]] = [()]
         if hide:
             scopes = [(place,) for place in places]
             scopes += [tuple(places)] if len(places) > 1 else []
         for scope in scopes:
             standing = tuple(places[place] for place in scope)
-            yield _Candidate(changed, release, share, scope, standing)
+            yield _Candidate(changed, release, worth, rank, scope, standing)
+
+    def _too_late(self, rank: Rank) -> bool:
+        """Whether it comes after what is looked for."""
+        return self.stop is not None and rank > self.stop.rank
 
     def _kept(self, release: Release) -> Retained:
         return retained(self.drafts.table, release, self.use or None)
 
     def _dominated(self, candidate: _Candidate) -> bool:
         """Whether it could not be among those returned, or changes more than it has to."""
-        if self._needless(candidate, candidate.kept):
+        if self._needless(candidate, candidate.worth):
             return True
         full = len(self.ranked) >= self.most
-        return full and candidate.kept.share <= self.ranked[self.most - 1].kept.share
+        return full and candidate.rank >= self.ranked[self.most - 1][0]
 
-    def _needless(self, candidate: _Candidate, share: Retained) -> bool:
+    def _needless(self, candidate: _Candidate, worth: float) -> bool:
         """Whether figures suppressed in the same statements, with fewer changes, keep as much."""
         return bool(candidate.scope) and any(
-            changes < set(candidate.changes) and scope == candidate.scope and share.share <= before
+            changes < set(candidate.changes) and scope == candidate.scope and worth <= before
             for changes, scope, before in self._hidden
         )
 
@@ -369,12 +563,13 @@ class _Search:
         if found is None:
             self.left += self.judge.spent if candidate.scope else 1
             return
-        share, numbers = candidate.kept, frozenset(candidate.changes)
+        rank, numbers = candidate.rank, frozenset(candidate.changes)
         if candidate.scope:
-            share = self._kept(found.release)
-            if self._needless(candidate, share):
+            worth = self._kept(found.release).share if self.order is None else candidate.worth
+            if self._needless(candidate, worth):
                 return
-            self._hidden.append((numbers, candidate.scope, share.share))
+            rank = rank[0], -worth
+            self._hidden.append((numbers, candidate.scope, worth))
         else:
             outcome = found.verdict.outcome
             self.undecided += outcome is Outcome.UNDECIDED
@@ -382,10 +577,19 @@ class _Search:
                 return
             self._safe.append(numbers)
         digest = found.release.digest
-        if digest in self._digests:
-            return  # the same figures by another way
-        self._digests.add(digest)
+        if digest in self._digests:  # the same figures by another way
+            if self.order is None or self._digests[digest] <= rank:
+                return
+            self.ranked = [one for one in self.ranked if one[1].release.digest != digest]
+        self._digests[digest] = rank
         changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
-        suggestion = Suggestion(changes, found.release, found.verdict, share)
+        suggestion = Suggestion(changes, found.release, found.verdict, self._kept(found.release))
+        # Of ties, and of what the same figures may yet replace, the end of the search decides.
+        stop, sole = self.stop, not candidate.scope and len(numbers) == 1
+        self._stopped = (
+            stop is not None and sole and rank < stop.rank and _key(suggestion) not in stop.passed
+        )
         # More kept, then fewer changes, then as tried.
-        bisect.insort(self.ranked, suggestion, key=lambda one: (-one.kept.share, len(one.changes)))
+        bisect.insort(
+            self.ranked, (rank, suggestion), key=lambda one: (one[0], len(one[1].changes))
+        )

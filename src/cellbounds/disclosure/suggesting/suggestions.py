@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, overload
 
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.disclosure.suggesting.changes import Change
 from cellbounds.results.answers import notations
 from cellbounds.statements import Release
@@ -18,13 +20,18 @@ from cellbounds.version import __version__
 FORMAT = "cellbounds-suggest/1"
 
 DEPENDS = (
-    "these suggestions depend on the confidential counts: keep them, and that they were needed, to "
-    "yourself (independent=True or --independent judges without the counts)"
+    f"each of these is {CANNOT_RERUN} (--independent: also if he can); the list, and that it was "
+    "needed, depends on the counts: keep it to yourself"
 )
 
 RANKED = (
-    "the verdicts do not depend on the counts, but which release is called the most useful does: "
-    "keep the list to yourself"
+    "each of these holds against an intruder who reruns this; the list, and that it was needed, "
+    "depends on the counts: keep it to yourself"
+)
+
+NOT_RERUN = (
+    f"each of these is {CANNOT_RERUN}, which is not done for tables of so many cells; the verdicts "
+    "do not depend on the counts, but what comes first does: keep the list to yourself"
 )
 
 
@@ -84,6 +91,12 @@ class Searched:
     tried, undecided, left
         Releases that were judged; of these, those that could not be decided; and those that were
         not tried, because time or the number of tries ran out.
+    telling, unsettled
+        Safe releases that are not shown, because whoever reruns the search would learn too much
+        from their being suggested, or because that is not settled.
+    unrepeatable
+        Whether nothing is shown because what was asked for cannot be made of another table, such
+        as figures that were made by chance.
     """
 
     changes: int
@@ -91,11 +104,14 @@ class Searched:
     tried: int
     undecided: int
     left: int
+    telling: int = 0
+    unsettled: int = 0
+    unrepeatable: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether everything was tried and decided that could have been better."""
-        return not self.left and not self.undecided
+        return not self.left and not self.undecided and not self.unsettled
 
     @property
     def sentence(self) -> str:
@@ -109,6 +125,13 @@ class Searched:
             words += f"; {self.undecided} of them undecided"
         if self.left:
             words += f"; {self.left} not tried, because time or tries ran out"
+        if self.telling:
+            told = "because that they are suggested tells too much"
+            words += f"; {self.telling} safe but not shown, {told}"
+        if self.unsettled:
+            words += f"; {self.unsettled} safe if nobody can rerun this, and not shown"
+        if self.unrepeatable:
+            words += "; what was made by chance cannot be rerun (suggest without --independent)"
         return words
 
 
@@ -151,7 +174,9 @@ class Suggestions(Listing, Sequence[Suggestion]):
     @property
     def warning(self) -> str:
         """What the list itself gives away."""
-        return RANKED if self.independent else DEPENDS
+        if not self.independent:
+            return DEPENDS
+        return RANKED if self.release.domain.size <= MOST_CELLS else NOT_RERUN
 
     @property
     def summary(self) -> str:
