@@ -103,6 +103,9 @@ QUESTIONS: dict[str, Question] = {
     ),
     "safe_margins": lambda t, _r, s: partial(cb.safe_margins, t, margins=2, seconds=s),
     "suggest": lambda t, r, s: partial(cb.suggest, t, r, seconds=s),
+    "protect": lambda t, _r, s: partial(
+        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", seconds=s
+    ),
     "posterior": lambda _t, r, s: partial(cb.posterior, r, seconds=s),
     "sample": lambda _t, r, s: partial(cb.sample, r, 1000, seconds=s),
     "sample, many chains": lambda _t, r, s: partial(
@@ -135,6 +138,7 @@ COMMANDS: dict[str, str] = {
     "posterior": "posterior {release}",
     "sample": "sample {release} -o {folder}/sample.csv",
     "suggest": "suggest {table} {release}",
+    "protect": "protect {table} [{first}+]",
     "synthesize": "synthesize {release} -o {folder}/synthetic.csv",
     "ledger ask": "ledger ask {ledger} {release} --table {table}",
     "ledger commit": "ledger commit {ledger} {release} --table {table} --why tried",

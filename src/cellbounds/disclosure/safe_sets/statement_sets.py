@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cellbounds.disclosure.policies import Policy
-from cellbounds.disclosure.policies.verdict import INDEPENDENT
 from cellbounds.utility.display import Listing, columns_of, more_lines, picked
 from cellbounds.version import __version__
 
@@ -16,6 +15,8 @@ DEPENDS = (
     "which sets are safe depends on the confidential counts, and so does their utility: keep this "
     "to yourself (independent=True or --independent judges without them)"
 )
+
+WITHOUT_COUNTS = "judged without the true counts: safe means that every consistent table passes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ class SafeSets(Listing):
             remarks.append(
                 "not everything is known: sets that are not listed may be safe or unsafe"
             )
-        return [*remarks, *([INDEPENDENT] if self.independent else []), *self.notes]
+        return [*remarks, *([WITHOUT_COUNTS] if self.independent else []), *self.notes]
 
 
 def _text(statements: tuple[str, ...]) -> str:
