@@ -441,3 +441,11 @@ def test_an_endless_span_is_cut():
 
     with pytest.raises(cb.InvalidInput, match="cells"):
         grids_of(Shown())
+
+
+def test_nothing_is_written_beside_a_name_that_cannot_be(tmp_path, run):
+    path, release = tmp_path / "t.csv", tmp_path / "r.toml"
+    path.write_text("a,count\nx,3\ny,4\n", encoding="utf-8")
+    code, _, err = run("show", str(path), "--release", str(release), "--write", str(tmp_path / "t"))
+    assert (code, release.exists()) == (2, False)
+    assert "end its name with .tab or .csv or .xlsx" in err

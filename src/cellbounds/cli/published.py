@@ -36,6 +36,8 @@ def show(given: Given) -> int:
     """
     if given.written is not None:
         check_suffix(given.written, (".toml",))
+    if given.rewritten is not None:
+        check_suffix(given.rewritten, (".tab", ".csv", ".xlsx"))
     check_outputs([given.written, given.rewritten], given.files)
     published = read_sheets(given.files, given)
     if given.rewritten is not None and len(published.tables) > 1:
