@@ -72,3 +72,8 @@ def test_an_unknown_name_is_refused_with_those_there_are(run):
     assert (code, out) == (2, "")
     assert "no example 'nothing'" in err
     assert "koch4" in err
+
+
+def test_no_command_is_told_that_a_terminal_would_not_show(run):
+    code, out, _ = run("example", "mp3", "-o", "a\u202eb")
+    assert (code, "\u202e" in out, "Try next" in out) == (0, False, False)

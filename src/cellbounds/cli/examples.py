@@ -76,6 +76,9 @@ def example(given: Given) -> int:
         write_whole(path, text)
     before = shlex.quote(f"{folder}/") if given.output else ""
     written = "".join(f"written: {path}\n" for path in files)
+    if not before.isprintable():  # a terminal would not show what is to be copied
+        write_text(written, None)
+        return options.SAFE
     tries = "".join(f"  cellbounds {_NEXT[name].format(before)}\n" for name in given.names)
     write_text(f"{written}\nTry next:\n", None)
     write_text(tries, None, "sh")  # to be copied as they are: no line is broken
