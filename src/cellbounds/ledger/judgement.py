@@ -9,6 +9,7 @@ from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Finding, Outcome, Policy, Verdict, judge, worst
+from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.rerunning import MOST_CELLS, NOTHING, Gathered, Leads
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
@@ -234,7 +235,7 @@ def _told_by_committing(
     """
     if not judges.rerun:
         return None
-    leads: Leads = lambda _: NOTHING  # noqa: E731
+    leads: Leads = _anything
     policies = {entry.content["judged"]["policy"] for entry in state.released}
     table = judges.flat
     for place in range(len(pieces)):
@@ -250,6 +251,11 @@ def _told_by_committing(
     why = f"{CANNOT_RERUN}{' (the budget was spent)' if cut else ''}"
     change = "more time" if cut else "coarser figures"
     return Finding(rule, Outcome.UNDECIDED, (), (), why, change)
+
+
+def _anything(_: IntArray) -> Passed:
+    """Every table led to the state in which nothing was published."""
+    return NOTHING
 
 
 def _and_then(before: Leads, gathered: Gathered) -> Leads:

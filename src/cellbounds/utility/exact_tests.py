@@ -57,7 +57,7 @@ LISTING_EFFORT = 50_000_000
 
 MOST_DRAWS = 20_000
 
-FIT = {"tolerance": 1e-13, "passes": 20_000}
+TOLERANCE, PASSES = 1e-13, 20_000
 """How closely expected counts without a closed form are fitted."""
 
 
@@ -273,7 +273,7 @@ def _ordering(
         fractions = matched.means()
         expected = np.array([float(mean) for mean in fractions])
     else:
-        fit = fit_loglinear(observed, model, **FIT)  # type: ignore[arg-type]
+        fit = fit_loglinear(observed, model, tolerance=TOLERANCE, passes=PASSES)
         fractions, expected = None, fit.fitted.ravel()
         notes += fit.notes
     if statistic == "G":
