@@ -271,3 +271,22 @@ def test_other_questions_are_left_to_others(over):
     statement = cb.Conditional(["column"], ["row"], rates=rates, eps="0.05")
     release = cb.Release(domain, [statement, cb.Total(12)])
     assert cb.bounds(release, over=over).method != GroupedConditional.name
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[0, 4, 3, 4], [2, 3, 4, 3]],
+        [[3, 2, 2, 4], [1, 4, 3, 0]],
+        [[1, 3, 3, 1], [2, 4, 4, 4]],
+    ],
+)
+def test_rows_that_share_out_remainders(counts):
+    """Cells of such a row are tied to each other: their limits do not simply add up."""
+    domain = cb.Domain({"r": ["p", "q"], "c": [0, 1, 2, 3]})
+    table = cb.Table(domain, counts).grouped("g", of="c", levels={"low": [0, 1], "high": [2, 3]})
+    release = cb.publish(table, "[c|r]@1", rounding="consistent")
+    sums = [one.counts[:, :2].sum(axis=1).tolist() for one in cb.tables(release)]
+    found = cb.attainable(release, over=["r", "g"])
+    for row, label in enumerate(["p", "q"]):
+        assert set(found[label, "low"]) == {one[row] for one in sums}

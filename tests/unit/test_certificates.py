@@ -439,3 +439,10 @@ def test_multipliers_without_a_limit_are_dropped_and_cells_without_a_row_cannot_
     problem = raw_problem(compile_release(release), 2)
     assert repaired(problem, np.array([0, -1]), np.array([-3, 0])).tolist() == [0, -1]
     assert repaired(problem, np.array([-1, 0]), np.array([0, 0])) is None
+
+
+def test_a_ray_of_rates_in_sevenths():
+    """Seven of eight: the direction in which the table grows is no multiple of a round number."""
+    domain = cb.Domain({"a": ["a0"], "b": ["b0", "b1"], "c": ["x", "y", "z"]})
+    table = cb.Table(domain, [[[7, 1, 0], [0, 0, 0]]])
+    check(cb.publish(table, "[c|]", total=False), ("a",))
