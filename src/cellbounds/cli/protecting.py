@@ -12,6 +12,7 @@ from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, write_result
 from cellbounds.disclosure.protecting.protection import WORK
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.inputs import read_toml
 
 
@@ -70,7 +71,8 @@ def protect(given: Given) -> int:
     cost = given.cost if given.cost in ("counts", "cells") else None
     check_outputs(outputs, [given.table, given.policy, None if cost else given.cost])
     with options.working(given, "reading the table") as (progress, budget):
-        table = options.read_owned(given.table, given)
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
         progress.say("choosing what to hide")
         protected = protect_table(
             table,
