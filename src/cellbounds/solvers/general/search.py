@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +15,7 @@ from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
+from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -47,6 +48,26 @@ class Solvers:
         self.full, self.small = full, small
         self._interior: LinearProgram | None = None
         self._parts: dict[int, IntegerProgram] = {}
+        self._splitting: Splitting | None = None
+        self._splits: bool | None = None
+
+    def splitting(self, release: Release, table: IntArray) -> Splitting | None:
+        """The splitting of a large release of complete margins; None if it is not one.
+
+        It is the same whichever table (flat, of the whole) it is made from.
+        """
+        if self._splitting is None and self.splits(release):
+            faces = list((margin_axes(release) or {}).values())
+            limits = self.full.lower, self.full.upper
+            self._splitting = Splitting(release.domain.shape, faces, *limits, table)
+        return self._splitting
+
+    def splits(self, release: Release) -> bool:
+        """Whether bounds are found faster by splitting than by programs."""
+        if self._splits is None:
+            large = len(self.small.lower) >= SPLIT and not (self.full.upper == NO_UPPER).any()
+            self._splits = large and margin_axes(release) is not None
+        return self._splits
 
     def program(self) -> LinearProgram:
         """The linear relaxation: always the same one if it does not remember its last answer.
@@ -98,6 +119,12 @@ class Solvers:
         capped = np.where(endless, self.small.lower + CAP, self.small.upper)
         return replace(self.small, upper=capped)
 
+
+SPLIT = 500
+"""Cells left from which on splitting beats programs, where there are complete margins alone."""
+
+TOGETHER = 64
+"""Bounds that are split at a time: as many tables as a processor's cache holds."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -448,11 +475,31 @@ class Search:
 
     # The steps, from cheap to dear; each may be asked for one bound.
 
+    def by_splitting(self, bounds: Sequence[tuple[int, int]], effort: Budget) -> list[SplitBound]:
+        """Bounds proven by splitting, many at once; none if that is not for this release."""
+        splitting = None
+        if len(self.pool):
+            splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        if splitting is None:
+            return []
+        asked = [
+            Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
+            for p, side in bounds
+        ]
+        answers = splitting.solve(asked, together=TOGETHER, spent=lambda: effort.spent)
+        for (place, side), answer in zip(bounds, answers, strict=True):
+            if answer.proven is not None:
+                self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
+        return answers
+
     def by_program(self, place: int, side: int, seconds: float | None) -> IntArray | None:
         """A bound proven by a dual vector, perhaps a table; gives the table of real numbers."""
         cells, constant = self.objective(place)
         if not len(cells):
             return None
+        for split in self.by_splitting([(place, side)], Budget.of(seconds)):
+            if split.converged or self.settled(place, side):
+                return split.table
         sign = SIGNS[side]
         proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
         if proposal is None:
@@ -532,7 +579,7 @@ class Search:
     @property
     def program_is_dear(self) -> bool:
         """Whether a walk costs less than a linear program."""
-        return len(self.small.cells) >= INTERIOR
+        return len(self.small.cells) >= INTERIOR or self.solvers.splits(self.release)
 
     @property
     def capped(self) -> bool:

@@ -26,7 +26,7 @@ from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
 from cellbounds.solvers.general.hypercubes import Guide
 from cellbounds.solvers.general.pool import Excerpt
-from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
+from cellbounds.solvers.general.search import SIGNS, TOGETHER, Proof, Search, Standing
 from cellbounds.statements.inequalities import NO_UPPER
 
 
@@ -361,14 +361,16 @@ def settle_all(search: Search, effort: Budget) -> None:
         while search.by_pushing(effort.left) >= WORTH_A_ROUND and not effort.spent:
             pass
         search.note("programs for all bounds at once")
+    else:
+        _each(search, _by_walking, effort)
+        search.note(WALKS)
+        _in_parts(search, Search.by_splitting, effort, TOGETHER)
+        search.note("splitting")
     for name, step in _steps(search):
         if effort.spent:
             return
-        if name == WALKS:
-            _each(search, step, effort)
-        else:
-            alone = search.program_is_dear or name == INTEGERS
-            _shared(search, step, effort, 1 if alone else WIDTH)
+        alone = search.program_is_dear or name == INTEGERS
+        _shared(search, step, effort, 1 if alone else WIDTH)
         search.note(name)
 
 
@@ -412,7 +414,7 @@ def _steps(search: Search) -> list[tuple[str, Step]]:
     programs = ("programs and guided walks", _by_program)
     if search.program_is_dear:
         longer = ("longer guided walks", partial(_by_program, times=LONGER))
-        return [(WALKS, _by_walking), programs, longer, (INTEGERS, _by_integers)]
+        return [programs, longer, (INTEGERS, _by_integers)]
     return [programs, ("corners of programs", _by_corners), (INTEGERS, _by_integers)]
 
 
@@ -466,8 +468,12 @@ def _each(search: Search, step: Step, effort: Budget) -> None:
 
 def _shared(search: Search, step: Step, effort: Budget, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
+    _in_parts(search, partial(_stepped, step, len(_open(search))), effort, width)
+
+
+def _in_parts(search: Search, work: Work[object], effort: Budget, width: int) -> None:
+    """Some work for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
-    work = partial(_stepped, step, len(bounds))
 
     def wanted(item: Item) -> bool:
         return not search.settled(*item) and bool(search.needed()[item[0]])
