@@ -103,7 +103,7 @@ def test_multipliers_of_margins_add_up_to_what_was_found(case) -> None:
 
 
 def test_sums_of_cells_and_bounds_that_a_table_meets() -> None:
-    table = cb.datasets.read("titanic")
+    table = cb.datasets.read("koch4")
     names = table.domain.names
     release = cb.publish(table, *(f"[{a},{b}]" for a in names for b in names if a < b))
     upper = np.full(table.domain.size, table.total)

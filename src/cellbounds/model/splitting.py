@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +139,12 @@ class Splitting:
         order = _halves(shape)
         self._axes, self._inner = order[0] + order[1], tuple(shape[axis] for axis in sum(order, ()))
         # Cells are laid out with the axes of the first half first; `_spot` says where each one is.
-        laid = np.arange(len(lower)).reshape(shape).transpose(self._axes).ravel()
+        # The most populous level of each axis comes first: what follows from the margins are then
+        # the largest counts.
+        counts = table.reshape(shape)
+        self._levels = [np.argsort(-_summed(counts, axis), kind="stable") for axis in _range(shape)]
+        laid = np.arange(len(lower)).reshape(shape)[np.ix_(*self._levels)]
+        laid = laid.transpose(self._axes).ravel()
         self._cell = laid
         self._spot = np.empty_like(laid)
         self._spot[laid] = np.arange(len(laid))
@@ -270,9 +276,37 @@ class Splitting:
             for axis in face:
                 before = (slice(None),) * axis
                 own[(*before, slice(1, None))] += own[(*before, slice(0, 1))]
+                own = np.take(own, np.argsort(self._levels[axis]), axis=axis)
             ranks = np.argsort(np.argsort(face)).tolist()
             shares.append(own.squeeze(others).transpose(ranks) if face else own.reshape(()))
         return shares
+
+    # Towards tables of counts.
+
+    def rounded(self, real: IntArray, rng: np.random.Generator) -> IntArray:
+        """A table of whole numbers with the margins, near one of real numbers.
+
+        Cells that the margins leave free, outside the corner, are rounded at random; the others
+        follow from the margins and may leave their limits.
+        """
+        base = self._device.numpy(self._base_whole)
+        chosen = np.floor(real[self._cell] + rng.random(len(base))).astype(np.int64)
+        moved = np.where(self._device.numpy(self._inside), 0, chosen - base).reshape(self._inner)
+        for own, spread, others in self._followers:
+            moved[own] -= moved[spread].sum(axis=others, keepdims=True)
+        return np.asarray((base + moved.ravel())[self._spot])
+
+    @cached_property
+    def _followers(self) -> list[tuple[Any, Any, tuple[int, ...]]]:
+        """For each set of axes in a margin, large ones first: its cells, and what they balance."""
+        axes, faces = _range(self._inner), [[self._axes.index(a) for a in f] for f in self.faces]
+        sets = {s for f in faces for k in range(len(f) + 1) for s in combinations(sorted(f), k)}
+        found = []
+        for inside in sorted(sets, key=lambda one: (-len(one), one)):
+            own = tuple(slice(1, None) if a in inside else slice(0, 1) for a in axes)
+            spread = tuple(slice(1, None) if a in inside else slice(None) for a in axes)
+            found.append((own, spread, tuple(a for a in axes if a not in inside)))
+        return found
 
 
 class _Turns:
@@ -385,6 +419,15 @@ class _Turns:
         kept = device.whole(left)
         self._state = {name: values[kept] for name, values in state.items()}
         return found
+
+
+def _range(shape: Sequence[int]) -> range:
+    return range(len(shape))
+
+
+def _summed(counts: IntArray, axis: int) -> IntArray:
+    """The margin of one axis."""
+    return np.asarray(counts.sum(axis=tuple(a for a in range(counts.ndim) if a != axis)))
 
 
 def _halves(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:

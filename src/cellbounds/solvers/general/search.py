@@ -19,7 +19,7 @@ from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.general.constant_sums import Constants, connected, constant_sums
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
@@ -125,6 +125,9 @@ SPLIT = 500
 
 TOGETHER = 64
 """Bounds that are split at a time: as many tables as a processor's cache holds."""
+
+REPAIRS = 300_000
+"""Proposals for a table in which one cell has another count: about a tenth of a second."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -459,9 +462,31 @@ class Search:
     def _wandering(self) -> Iterator[IntArray]:
         if self.walker.possible:
             yield from self.walker.around(self.pool.at(0), self._aims)
+            yield from self._repairs()
         start = self.pool.at(0)[self.numbers]
         for cells in tables_around(self.small, start, lambda: self._aims()[self.numbers]):
             yield self.expand(cells)
+
+    def _repairs(self) -> Iterator[IntArray]:
+        """Tables in which sums of one cell have other values than in all so far."""
+        for place in np.flatnonzero(self.unmoved()).tolist():
+            value = int(self.pool.ends[0, place])
+            for side in (1, 0):
+                there = value - SIGNS[side]
+                outside = not self.proven[0, place] <= there <= self.proven[1, place]
+                if outside or not self.unmoved()[place] or len(self.asked.members(place)) > 1:
+                    continue
+                counts = self.pool.at(len(self.pool) - 1)
+                if self._repaired(counts, place, there, REPAIRS, UNLIMITED):
+                    yield counts
+
+    def _repaired(
+        self, counts: IntArray, place: int, value: int, proposals: int, effort: Budget
+    ) -> bool:
+        """Lead counts with the right sums to a table with a value in one cell, if that succeeds."""
+        lower, upper = self.full.lower.copy(), self.full.upper.copy()
+        lower[self.asked.members(place)] = upper[self.asked.members(place)] = value
+        return self.walker.repaired(counts, lower, upper, proposals, effort)
 
     def _aims(self) -> BoolArray:
         """The cells of sums that walks should still move."""
@@ -515,6 +540,20 @@ class Search:
         if not self.program.interior:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
+
+    def by_rounding(self, place: int, side: int, proposals: int, effort: Budget) -> None:
+        """Look for a table where the proof ends: split, round, and repair what is out of limits."""
+        members = self.asked.members(place)
+        splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        real = self.by_program(place, side, effort.left)
+        if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
+            return
+        goal = int(self.proven[side, place])
+        real[members] = goal
+        real = np.clip(real, self.full.lower, self.full.upper)
+        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
+        if self._repaired(counts, place, goal, proposals, effort):
+            self.pool.add(counts)
 
     def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.

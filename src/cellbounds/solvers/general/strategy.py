@@ -307,6 +307,9 @@ LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
 
+REPAIRS = (500_000, 2_000_000, 8_000_000)
+"""Proposals of repairs of a rounded table: about 0.2 seconds at first."""
+
 LONGER = 6
 """How much longer walks are that are tried again in large problems."""
 
@@ -412,6 +415,11 @@ Step = Callable[[Search, int, int, Budget, int], None]
 def _steps(search: Search) -> list[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
     programs = ("programs and guided walks", _by_program)
+    if search.solvers.splits(search.release):
+        rounds = [
+            (f"tables at the bound, {n} proposals", partial(_by_rounding, n)) for n in REPAIRS
+        ]
+        return [*rounds, (INTEGERS, _by_integers)]
     if search.program_is_dear:
         longer = ("longer guided walks", partial(_by_program, times=LONGER))
         return [programs, longer, (INTEGERS, _by_integers)]
@@ -427,6 +435,12 @@ def _by_program(
         if real is None or search.settled(place, side) or effort.spent:
             return
         search.by_walking(place, side, times * proposals, effort, Guide(real, temperature))
+
+
+def _by_rounding(
+    proposals: int, search: Search, place: int, side: int, effort: Budget, _share: int
+) -> None:
+    search.by_rounding(place, side, proposals, effort)
 
 
 def _by_corners(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
