@@ -20,6 +20,7 @@ from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.runtime.devices import CPU, Device, device_of
 from cellbounds.solvers.general.constant_sums import Constants, connected, constant_sums
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
@@ -48,19 +49,23 @@ class Solvers:
         self.full, self.small = full, small
         self._interior: LinearProgram | None = None
         self._parts: dict[int, IntegerProgram] = {}
-        self._splitting: Splitting | None = None
+        self._splittings: dict[str, Splitting] = {}
         self._splits: bool | None = None
 
-    def splitting(self, release: Release, table: IntArray) -> Splitting | None:
+    def splitting(
+        self, release: Release, table: IntArray, device: Device = CPU
+    ) -> Splitting | None:
         """The splitting of a large release of complete margins; None if it is not one.
 
         It is the same whichever table (flat, of the whole) it is made from.
         """
-        if self._splitting is None and self.splits(release):
+        if device.name not in self._splittings and self.splits(release):
             faces = list((margin_axes(release) or {}).values())
             limits = self.full.lower, self.full.upper
-            self._splitting = Splitting(release.domain.shape, faces, *limits, table)
-        return self._splitting
+            self._splittings[device.name] = Splitting(
+                release.domain.shape, faces, *limits, table, device=device
+            )
+        return self._splittings.get(device.name)
 
     def splits(self, release: Release) -> bool:
         """Whether bounds are found faster by splitting than by programs."""
@@ -122,9 +127,6 @@ class Solvers:
 
 SPLIT = 500
 """Cells left from which on splitting beats programs, where there are complete margins alone."""
-
-TOGETHER = 64
-"""Bounds that are split at a time: as many tables as a processor's cache holds."""
 
 REPAIRS = 300_000
 """Proposals for a table in which one cell has another count: about a tenth of a second."""
@@ -500,18 +502,20 @@ class Search:
 
     # The steps, from cheap to dear; each may be asked for one bound.
 
-    def by_splitting(self, bounds: Sequence[tuple[int, int]], effort: Budget) -> list[SplitBound]:
+    def by_splitting(
+        self, bounds: Sequence[tuple[int, int]], effort: Budget, *, tables: bool = False
+    ) -> list[SplitBound]:
         """Bounds proven by splitting, many at once; none if that is not for this release."""
-        splitting = None
+        device, splitting = device_of(effort.device), None
         if len(self.pool):
-            splitting = self.solvers.splitting(self.release, self.pool.at(0))
+            splitting = self.solvers.splitting(self.release, self.pool.at(0), device)
         if splitting is None:
             return []
         asked = [
             Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
             for p, side in bounds
         ]
-        answers = splitting.solve(asked, together=TOGETHER, spent=lambda: effort.spent)
+        answers = splitting.solve(asked, spent=lambda: effort.spent, tables=tables)
         for (place, side), answer in zip(bounds, answers, strict=True):
             if answer.proven is not None:
                 self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
@@ -522,7 +526,7 @@ class Search:
         cells, constant = self.objective(place)
         if not len(cells):
             return None
-        for split in self.by_splitting([(place, side)], Budget.of(seconds)):
+        for split in self.by_splitting([(place, side)], Budget.of(seconds), tables=True):
             if split.converged or self.settled(place, side):
                 return split.table
         sign = SIGNS[side]
