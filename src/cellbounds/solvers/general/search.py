@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -19,7 +19,7 @@ from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.devices import CPU, Device, device_of
 from cellbounds.solvers.general.constant_sums import Constants, connected, constant_sums
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
@@ -402,6 +402,8 @@ class Search:
         if not len(self.pool) or len(self.numbers) < MANY:
             return
         size, asked = len(self.numbers), np.flatnonzero(self.unmoved())
+        if self.undecided is not None and not len(asked):
+            return
         starts, members = np.arange(size + 1), np.arange(size)
         if not self.asked.plain:
             more, inside = self._lines(asked)
@@ -452,24 +454,28 @@ class Search:
         self.solvers, self._program = Solvers(self.full, self.small), None
 
     def by_wandering(self, effort: Budget) -> None:
-        """Walk until every sum that needs it has moved, or no walk gets any further."""
+        """Walk along hypercubes until every sum that needs it has moved, or none gets further."""
+        if len(self.pool) and self.walker.possible and len(self.numbers) >= MANY:
+            self._take_all(self.walker.around(self.pool.at(0), self._aims), effort)
+
+    def by_wandering_on(self, effort: Budget) -> None:
+        """The same for what has not moved, by repairs and along other directions."""
         if not len(self.pool) or len(self.numbers) < MANY:
             return
-        for counts in self._wandering():
+        if self.walker.possible:
+            self._take_all(self._repairs(effort), effort)
+        start = self.pool.at(0)[self.numbers]
+        around = tables_around(self.small, start, lambda: self._aims()[self.numbers])
+        self._take_all(map(self.expand, around), effort)
+
+    def _take_all(self, tables: Iterable[IntArray], effort: Budget) -> None:
+        for counts in tables:
             if self.full.holds(counts):  # lists of values are not known to walks
                 self.pool.add(counts)
             if effort.spent:
                 return
 
-    def _wandering(self) -> Iterator[IntArray]:
-        if self.walker.possible:
-            yield from self.walker.around(self.pool.at(0), self._aims)
-            yield from self._repairs()
-        start = self.pool.at(0)[self.numbers]
-        for cells in tables_around(self.small, start, lambda: self._aims()[self.numbers]):
-            yield self.expand(cells)
-
-    def _repairs(self) -> Iterator[IntArray]:
+    def _repairs(self, effort: Budget) -> Iterator[IntArray]:
         """Tables in which sums of one cell have other values than in all so far."""
         for place in np.flatnonzero(self.unmoved()).tolist():
             value = int(self.pool.ends[0, place])
@@ -479,7 +485,7 @@ class Search:
                 if outside or not self.unmoved()[place] or len(self.asked.members(place)) > 1:
                     continue
                 counts = self.pool.at(len(self.pool) - 1)
-                if self._repaired(counts, place, there, REPAIRS, UNLIMITED):
+                if self._repaired(counts, place, there, REPAIRS, effort):
                     yield counts
 
     def _repaired(

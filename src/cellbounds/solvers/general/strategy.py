@@ -349,11 +349,15 @@ def settle_all(search: Search, effort: Budget) -> None:
     search.note("propagation and the first table")
     if effort.spent:
         return
-    search.by_elimination(effort)
-    search.note("elimination")
+    # What moves needs no proof: walks first, unless everything is wanted, which must be proven.
+    search.by_wandering(effort)
+    search.note("walks around the tables")
     if not effort.spent:
-        search.by_wandering(effort)
-        search.note("walks around the tables")
+        search.by_elimination(effort)
+        search.note("elimination")
+    if not effort.spent:
+        search.by_wandering_on(effort)
+        search.note("repairs and walks along other directions")
     if effort.spent or not _open(search):
         return
     if search.undecided is not None:
