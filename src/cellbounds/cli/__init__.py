@@ -124,7 +124,8 @@ _SUMMARIES = {
         "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
     },
     "protecting": {
-        "protect": "Hide as few figures of TABLE as possible, so that a policy is kept.",
+        "protect": "Hide as few figures of TABLE as possible, or round them, so that a policy "
+        "is kept.",
     },
     "ledger_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",

@@ -1,4 +1,4 @@
-"""`protect`: the figures of a table that are hidden, and the finished table."""
+"""`protect`: a table made ready for publication; `compare`: the ways to do that side by side."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.inputs import read_toml
 
 
+base_option = option(
+    "--base INTEGER",
+    "What figures are rounded to; the smallest of 3, 5, 10, 20, 50, 100 that is safe unless given.",
+    "round_base",
+)
+
+
 @options.command
 @options.table_argument
 @click.argument("margins", nargs=-1, required=True, metavar="MARGIN...")
@@ -23,6 +30,12 @@ from cellbounds.runtime.inputs import read_toml
 @options.no_total_option
 @options.policy_option
 @options.intruder_option
+@option(
+    "--method suppress|round",
+    "Hide figures, or round all of them to multiples of --base so that totals add up.",
+    default="suppress",
+)
+@base_option
 @option(
     "--cost counts|cells|FILE",
     "What hiding a figure costs: its count, 1, or whole numbers of your own for some margins "
@@ -55,12 +68,12 @@ from cellbounds.runtime.inputs import read_toml
 @option("--release FILE", "Write what is published as a release file (.toml).", "published")
 @options.format_options
 def protect(given: Given) -> int:
-    """Hide as few figures of TABLE as possible, so that a policy is kept.
+    """Hide as few figures of TABLE as possible, or round them, so that a policy is kept.
 
-    MARGINs are published, with all counts exact: "[A,B]", or "[A+,B+]" for all levels with all
-    totals. Small counts are hidden (primary suppression), and others (secondary) so that nobody can
-    work them out, not even who knows that zeros are shown. What is left is attacked and judged: the
-    status is 0 if it is safe, 1 if it is not, 3 if that is not known.
+    MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Small counts are
+    hidden (primary suppression), and others (secondary) so that nobody can work them out, not even
+    who knows that zeros are shown; or every figure is rounded. What is left is attacked and judged:
+    the status is 0 if it is safe, 1 if it is not, 3 if that is not known.
     """
     from cellbounds.disclosure.policies import Outcome
     from cellbounds.disclosure.protecting import protect as protect_table
@@ -73,11 +86,13 @@ def protect(given: Given) -> int:
     with options.working(given, "reading the table") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
-        progress.say("choosing what to hide")
+        progress.say("choosing what to publish")
         protected = protect_table(
             table,
             *given.margins,
             policy=policy_given(given),
+            method=given.method,
+            base=given.round_base,
             cost=cost or dict(_weights(given.cost)),
             keep=[_place(text, "--keep") for text in given.keep],
             prefer=[_place(text, "--prefer") for text in given.prefer],

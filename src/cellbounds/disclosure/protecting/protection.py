@@ -14,6 +14,7 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Policy, judge, policy_of
 from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.protecting.branch_and_cut import Best, best_pattern
+from cellbounds.disclosure.protecting.finished import Finished
 from cellbounds.disclosure.protecting.patterns import hopeless
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
 from cellbounds.disclosure.protecting.protected import (
@@ -23,6 +24,7 @@ from cellbounds.disclosure.protecting.protected import (
     cells_named,
 )
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, published_cells
+from cellbounds.disclosure.protecting.rounding import rounded
 from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
 from cellbounds.disclosure.protecting.whole_moves import Shown, whole_moves
 from cellbounds.errors import InvalidInput
@@ -45,6 +47,8 @@ def protect(
     table: Table,
     *statements: str,
     policy: Policy | str | Path = DEFAULT,
+    method: str = "suppress",
+    base: int | None = None,
     cost: str | Mapping[str, Any] = "counts",
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
@@ -52,14 +56,15 @@ def protect(
     work: int = WORK,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
-) -> Protected:
-    """Hide as little as possible of published tables so that a policy is kept: cell suppression.
+) -> Finished:
+    """Change published tables as little as possible so that a policy is kept.
 
-    Small counts are hidden (primary suppression), and further figures (secondary) so that nobody
-    can work them out from totals and from each other. The intruder knows that zeros are shown,
-    unless the policy hides them too: a hidden count is at least 1. What comes out is attacked with
-    the methods of :func:`judge`; a lower bound on the cost of any pattern is proven in whole
-    numbers.
+    By suppression, small counts are hidden (primary), and further figures (secondary) so that
+    nobody can work them out from totals and from each other. The intruder knows that zeros are
+    shown, unless the policy hides them too: a hidden count is at least 1. By controlled rounding,
+    every figure becomes a multiple of a base beside its count, and totals add up. What comes out is
+    attacked with the methods of :func:`judge`; a lower bound on what any result of the method loses
+    is proven in whole numbers.
 
     Parameters
     ----------
@@ -71,6 +76,11 @@ def protect(
     policy
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
+    method
+        ``"suppress"`` (cell suppression) or ``"round"`` (controlled rounding).
+    base
+        What figures are rounded to multiples of. Unless said, the smallest of 3, 5, 10, 20, 50, 100
+        that is larger than small counts, and is judged safe.
     cost
         What hiding a secondary figure costs: ``"counts"`` (the count), ``"cells"`` (1), or whole
         numbers of your own for some margins: ``{"[mun]": [5, 1, 9]}``; others cost their counts.
@@ -88,13 +98,14 @@ def protect(
 
     Returns
     -------
-    Protected
-        The pattern with its cost, a bound on any pattern's cost, and the verdict on it.
+    Protected or Rounded
+        What to publish, what it costs, a bound on any result's cost, and the verdict on it.
 
     Raises
     ------
     InvalidInput
-        If a figure must be hidden and must be kept, or a cost is none.
+        If a figure must be hidden and must be kept, a cost is none, or an option does not go with
+        the method.
     UnsupportedRelease
         If something else than exact margins is to be published.
 
@@ -117,6 +128,9 @@ def protect(
         raise InvalidInput(f"work={work!r}; give a whole number of millions of steps, 0 or more")
     chosen = policy_of(policy)
     table = with_known_structure(table)
+    _check_method(method, base=base is not None, cost=cost != "counts", keep=keep, prefer=prefer)
+    if method == "round":
+        return rounded(table, statements, chosen, base=base, total=total, budget=budget)
     release = publish(table, *statements, total=total)
     cells = published_cells(table, release, known_total=chosen.against.total == "known")
     asked = asked_by(chosen, cells)
@@ -148,6 +162,22 @@ def protect(
         pattern=hidden,
         notes=_notes(asked, shown, chosen, known_total=cells.total is not None),
     )
+
+
+METHODS = {"suppress": ("cost", "keep", "prefer"), "round": ("base",)}
+"""The ways to protect a table, and the options that go with each."""
+
+
+def _check_method(method: object, **given: object) -> None:
+    if method not in METHODS:
+        raise InvalidInput(f"method={method!r}; choose one of {', '.join(METHODS)}")
+    for name, value in given.items():
+        fitting = [one for one, options in METHODS.items() if name in options]
+        if value and method not in fitting:
+            raise InvalidInput(
+                f"{name} goes with the method {' or '.join(fitting)}, not with {method}; leave it "
+                "out"
+            )
 
 
 def suppression_problem(
