@@ -126,6 +126,7 @@ _SUMMARIES = {
     "protecting": {
         "protect": "Hide as few figures of TABLE as possible, or round them, so that a policy "
         "is kept.",
+        "compare": "Protect TABLE in several ways, and put them side by side by what they keep.",
     },
     "ledger_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",

@@ -68,6 +68,7 @@ EXAMPLES = {
     "margins": "margins koch4.csv --way 2",
     "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',
     "protect": 'protect delinquent.csv "[county+,education+]" --public table.csv',
+    "compare": 'compare delinquent.csv "[county+,education+]"',
     "count": 'count delinquent.csv "[education|county]@1"',
     "posterior": 'posterior delinquent.csv "[education|county]@1"',
     "sample": 'sample delinquent.csv "[education|county]@1" --size 10 --seed 7',

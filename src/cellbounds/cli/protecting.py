@@ -75,7 +75,6 @@ def protect(given: Given) -> int:
     who knows that zeros are shown; or every figure is rounded. What is left is attacked and judged:
     the status is 0 if it is safe, 1 if it is not, 3 if that is not known.
     """
-    from cellbounds.disclosure.policies import Outcome
     from cellbounds.disclosure.protecting import protect as protect_table
 
     for path in filter(None, (given.finished, given.internal)):
@@ -107,8 +106,51 @@ def protect(given: Given) -> int:
         if given.published is not None:
             protected.release.write(given.published)
     write_result(protected, given, private=True)
-    statuses = {Outcome.SAFE: options.SAFE, Outcome.UNSAFE: options.UNSAFE}
-    return statuses.get(protected.outcome, options.UNDECIDED)
+    return options.STATUSES[protected.outcome.value]
+
+
+@options.command
+@options.table_argument
+@click.argument("margins", nargs=-1, required=True, metavar="MARGIN...")
+@options.table_options
+@options.no_total_option
+@options.policy_option
+@options.intruder_option
+@option(
+    "--method suppress|round",
+    "A way to protect it; all of them unless given. May be repeated.",
+    "methods",
+    multiple=True,
+)
+@base_option
+@options.effort_options("what each way found until then is shown")
+@options.format_options
+def compare(given: Given) -> int:
+    """Protect TABLE in several ways, and put them side by side by what they keep.
+
+    MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Every way is judged
+    by the same policy and against the same intruder: the status is 0 if one of them is safe, 1 if
+    none is, 3 if that is not known.
+    """
+    from cellbounds.disclosure.protecting import compare as compare_ways
+
+    check_outputs([given.output], [given.table, given.policy])
+    chosen = {"methods": given.methods} if given.methods else {}
+    with options.working(given, "reading the table") as (progress, budget):
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
+        progress.say("protecting it in several ways")
+        comparison = compare_ways(
+            table,
+            *given.margins,
+            policy=policy_given(given),
+            base=given.round_base,
+            total=not given.no_total,
+            budget=budget,
+            **chosen,
+        )
+    write_result(comparison, given, private=True)
+    return options.STATUSES[comparison.outcome.value]
 
 
 def _weights(path: str) -> dict[str, Any]:
