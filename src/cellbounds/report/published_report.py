@@ -59,7 +59,7 @@ def headline(risk: PublishedRisk) -> str:
     hidden = [cell for one in risk.tables for cell in one.hidden]
     if not hidden:
         others = sum(len(one.cells) for one in risk.tables)
-        return f"No count is hidden; {counted(others, 'cell')} shown as ranges or unknown"
+        return f"No count is hidden; {counted(others, 'cell')} shown as ranges, rounded or unknown"
     marks = [mark_of(cell) for cell in hidden]
     parts = [f"{counted(len(hidden), 'count is', 'counts are')} hidden"]
     exact, narrow = marks.count("exact"), marks.count("narrow")
