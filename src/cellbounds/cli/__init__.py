@@ -124,8 +124,8 @@ _SUMMARIES = {
         "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
     },
     "protecting": {
-        "protect": "Hide as few figures of TABLE as possible, or round them, so that a policy "
-        "is kept.",
+        "protect": "Hide as few figures of TABLE as possible, or show them roughly, so that a "
+        "policy is kept.",
         "compare": "Protect TABLE in several ways, and put them side by side by what they keep.",
     },
     "ledger_commands": {

@@ -16,11 +16,22 @@ from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.inputs import read_toml
 
 
-base_option = option(
-    "--base INTEGER",
-    "What figures are rounded to; the smallest of 3, 5, 10, 20, 50, 100 that is safe unless given.",
-    "round_base",
+METHODS = "suppress|intervals|round"
+
+shape_options = options.combined(
+    option(
+        "--base INTEGER",
+        "What figures are rounded to multiples of; the smallest of 3, 5, 10, 20, 50, 100 that is "
+        "safe unless given.",
+        "round_base",
+    ),
+    option(
+        "--widths N,N",
+        "How wide ranges may be, each a multiple of the one before; 5,10,50,100,... unless given.",
+        "range_widths",
+    ),
 )
+"""What figures are shown as."""
 
 
 @options.command
@@ -31,11 +42,11 @@ base_option = option(
 @options.policy_option
 @options.intruder_option
 @option(
-    "--method suppress|round",
-    "Hide figures, or round all of them to multiples of --base so that totals add up.",
+    f"--method {METHODS}",
+    "Hide figures, show them as ranges, or round all of them so that totals add up.",
     default="suppress",
 )
-@base_option
+@shape_options
 @option(
     "--cost counts|cells|FILE",
     "What hiding a figure costs: its count, 1, or whole numbers of your own for some margins "
@@ -68,12 +79,12 @@ base_option = option(
 @option("--release FILE", "Write what is published as a release file (.toml).", "published")
 @options.format_options
 def protect(given: Given) -> int:
-    """Hide as few figures of TABLE as possible, or round them, so that a policy is kept.
+    """Hide as few figures of TABLE as possible, or show them roughly, so that a policy is kept.
 
     MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Small counts are
     hidden (primary suppression), and others (secondary) so that nobody can work them out, not even
-    who knows that zeros are shown; or every figure is rounded. What is left is attacked and judged:
-    the status is 0 if it is safe, 1 if it is not, 3 if that is not known.
+    who knows that zeros are shown. Or figures are shown as ranges, or all of them rounded so that
+    totals add up (--method). What is left is attacked and judged: the status is 0 if it is safe, 1 if it is not, 3 if that is not known.
     """
     from cellbounds.disclosure.protecting import protect as protect_table
 
@@ -92,6 +103,7 @@ def protect(given: Given) -> int:
             policy=policy_given(given),
             method=given.method,
             base=given.round_base,
+            widths=_whole_numbers(given.range_widths),
             cost=cost or dict(_weights(given.cost)),
             keep=[_place(text, "--keep") for text in given.keep],
             prefer=[_place(text, "--prefer") for text in given.prefer],
@@ -117,12 +129,12 @@ def protect(given: Given) -> int:
 @options.policy_option
 @options.intruder_option
 @option(
-    "--method suppress|round",
+    f"--method {METHODS}",
     "A way to protect it; all of them unless given. May be repeated.",
     "methods",
     multiple=True,
 )
-@base_option
+@shape_options
 @options.effort_options("what each way found until then is shown")
 @options.format_options
 def compare(given: Given) -> int:
@@ -145,12 +157,20 @@ def compare(given: Given) -> int:
             *given.margins,
             policy=policy_given(given),
             base=given.round_base,
+            widths=_whole_numbers(given.range_widths),
             total=not given.no_total,
             budget=budget,
             **chosen,
         )
     write_result(comparison, given, private=True)
     return options.STATUSES[comparison.outcome.value]
+
+
+def _whole_numbers(text: str | None) -> list[int] | None:
+    parts = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) < 19 for part in parts):
+        raise InvalidInput(f"--widths {text!r}; give whole numbers such as 5,10,50")
+    return None if text is None else [int(part) for part in parts]
 
 
 def _weights(path: str) -> dict[str, Any]:

@@ -128,7 +128,9 @@ def work_out(
     notes = list(known.notes)
     for place, (table, question) in enumerate(asked):
         if not question.over:
-            notes.append(f"{table.where}: the grand total is not shown exactly; it was not asked about")
+            notes.append(
+                f"{table.where}: the grand total is not shown exactly; it was not asked about"
+            )
             continue
         if progress is not None:
             progress(f"working out {' x '.join(question.over)}")

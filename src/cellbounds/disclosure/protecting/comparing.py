@@ -206,6 +206,7 @@ def compare(
     policy: Policy | str | Path = DEFAULT,
     methods: Iterable[str] = tuple(METHODS),
     base: int | None = None,
+    widths: Sequence[int] | None = None,
     total: bool = True,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -217,7 +218,7 @@ def compare(
 
     Parameters
     ----------
-    table, *statements, policy, base, total
+    table, *statements, policy, base, widths, total
         As for :func:`protect`.
     methods
         The ways, by their names.
@@ -239,10 +240,10 @@ def compare(
     chosen, names = policy_of(policy), _methods(methods)
     table = with_known_structure(table)
     release = publish(table, *statements, total=total)
-    ways = []
+    given, ways = {"base": base, "widths": widths}, []
     for place, name in enumerate(names):
         share = budget.share(1 / (len(names) - place))
-        options = {"base": base} if "base" in METHODS[name] else {}
+        options: dict[str, Any] = {key: given[key] for key in given if key in METHODS[name]}
         started = time.perf_counter()
         try:
             result = protect(

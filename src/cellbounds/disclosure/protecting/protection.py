@@ -15,6 +15,7 @@ from cellbounds.disclosure.policies import DEFAULT, Policy, judge, policy_of
 from cellbounds.disclosure.policies.knowledge import with_known_structure
 from cellbounds.disclosure.protecting.branch_and_cut import Best, best_pattern
 from cellbounds.disclosure.protecting.finished import Finished
+from cellbounds.disclosure.protecting.intervals import ranged
 from cellbounds.disclosure.protecting.patterns import hopeless
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
 from cellbounds.disclosure.protecting.protected import (
@@ -49,6 +50,7 @@ def protect(
     policy: Policy | str | Path = DEFAULT,
     method: str = "suppress",
     base: int | None = None,
+    widths: Sequence[int] | None = None,
     cost: str | Mapping[str, Any] = "counts",
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
@@ -61,9 +63,9 @@ def protect(
 
     By suppression, small counts are hidden (primary), and further figures (secondary) so that
     nobody can work them out from totals and from each other. The intruder knows that zeros are
-    shown, unless the policy hides them too: a hidden count is at least 1. By controlled rounding,
-    every figure becomes a multiple of a base beside its count, and totals add up. What comes out is
-    attacked with the methods of :func:`judge`; a lower bound on what any result of the method loses
+    shown, unless the policy hides them too: a hidden count is at least 1. By intervals, figures are
+    shown as ranges instead, the narrowest that will do. By controlled rounding, every figure
+    becomes a multiple of a base beside its count, and totals add up. What comes out is attacked with the methods of :func:`judge`; a lower bound on what any result of the method loses
     is proven in whole numbers.
 
     Parameters
@@ -77,10 +79,14 @@ def protect(
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
     method
-        ``"suppress"`` (cell suppression) or ``"round"`` (controlled rounding).
+        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges) or ``"round"`` (controlled
+        rounding).
     base
         What figures are rounded to multiples of. Unless said, the smallest of 3, 5, 10, 20, 50, 100
         that is larger than small counts, and is judged safe.
+    widths
+        How wide ranges may be, each a multiple of the one before: 5, 10, 50, 100, ... unless said.
+        Ranges of a width lie side by side, so that their ends tell nothing more.
     cost
         What hiding a secondary figure costs: ``"counts"`` (the count), ``"cells"`` (1), or whole
         numbers of your own for some margins: ``{"[mun]": [5, 1, 9]}``; others cost their counts.
@@ -98,7 +104,7 @@ def protect(
 
     Returns
     -------
-    Protected or Rounded
+    Protected, Ranged or Rounded
         What to publish, what it costs, a bound on any result's cost, and the verdict on it.
 
     Raises
@@ -128,7 +134,10 @@ def protect(
         raise InvalidInput(f"work={work!r}; give a whole number of millions of steps, 0 or more")
     chosen = policy_of(policy)
     table = with_known_structure(table)
-    _check_method(method, base=base is not None, cost=cost != "counts", keep=keep, prefer=prefer)
+    given = {"base": base is not None, "widths": widths is not None, "cost": cost != "counts"}
+    _check_method(method, **given, keep=keep, prefer=prefer)
+    if method == "intervals":
+        return ranged(table, statements, chosen, widths=widths, total=total, budget=budget)
     if method == "round":
         return rounded(table, statements, chosen, base=base, total=total, budget=budget)
     release = publish(table, *statements, total=total)
@@ -164,7 +173,7 @@ def protect(
     )
 
 
-METHODS = {"suppress": ("cost", "keep", "prefer"), "round": ("base",)}
+METHODS = {"suppress": ("cost", "keep", "prefer"), "intervals": ("widths",), "round": ("base",)}
 """The ways to protect a table, and the options that go with each."""
 
 
