@@ -15,7 +15,6 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.inputs import read_toml
 
-
 METHODS = "suppress|intervals|round"
 
 shape_options = options.combined(
@@ -84,7 +83,8 @@ def protect(given: Given) -> int:
     MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Small counts are
     hidden (primary suppression), and others (secondary) so that nobody can work them out, not even
     who knows that zeros are shown. Or figures are shown as ranges, or all of them rounded so that
-    totals add up (--method). What is left is attacked and judged: the status is 0 if it is safe, 1 if it is not, 3 if that is not known.
+    totals add up (--method). What is left is attacked and judged: the status is 0 if it is safe, 1
+    if it is not, 3 if that is not known.
     """
     from cellbounds.disclosure.protecting import protect as protect_table
 

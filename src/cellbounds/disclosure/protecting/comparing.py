@@ -148,7 +148,8 @@ class Comparison(Listing, Sequence[Compared]):
 
     def columns(self) -> dict[str, list[Any]]:
         """The ways column by column."""
-        header = "method verdict kept changed published cost bound costing seconds".split()
+        header = ["method", "verdict", "kept", "changed", "published"]
+        header += ["cost", "bound", "costing", "seconds"]
         rows = [{**way.to_dict(), "kept": way.share} for way in self.ways]
         return columns_of(header, [[row.get(name) for name in header] for row in rows])
 

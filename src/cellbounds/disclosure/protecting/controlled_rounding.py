@@ -2,9 +2,9 @@
 
 Every figure lies between the multiples below and above its count that are less than `reach` bases
 away: with a reach of 1 (zero-restricted rounding) a count that is a multiple stays. Among these
-roundings that add up one is chosen whose figures differ least from the counts, all differences added
-up. An integer program proposes; what it proposes is checked in whole numbers, and a lower bound on
-the distance follows from multipliers in whole numbers (`docs/theory/rounding-and-ranges.md`).
+roundings that add up one is chosen whose figures differ least from the counts, all differences
+added up. An integer program proposes; what it proposes is checked in whole numbers, and a lower
+bound on the distance follows from multipliers in whole numbers (`docs/theory/rounding-and-ranges.md`).
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class _Steps:
     def figures(self, steps: IntArray) -> IntArray:
         """The figures that steps lead to."""
         up = np.bincount(self._owner, steps, minlength=len(self._counts)).astype(np.int64)
-        return (self._low + up) * self._base
+        return np.asarray((self._low + up) * self._base)
 
     def distance(self, steps: IntArray) -> int:
         """What the figures differ from the counts by, added up."""
@@ -213,7 +213,7 @@ class _Steps:
         reduced = self._costs * SCALE - self._matrix.T @ multipliers
         # The sums in Python's integers: large bases of many cells do not fit 64 bits.
         total = sum((multipliers * self._sides).tolist()) + sum(np.minimum(reduced, 0).tolist())
-        return self.start - (-total // SCALE)
+        return self.start - int(-total // SCALE)
 
     def proven(self, proposed: IntArray | None, effort: Budget) -> Any:
         """What CP-SAT says: the least distance, or a proof that nothing adds up."""
@@ -286,7 +286,7 @@ def _refines(finer: IntArray, coarser: IntArray) -> bool:
 def _splits(
     numbers: IntArray, groups: CellGroups, finer: IntArray, widths: IntArray
 ) -> tuple[list[tuple[int, tuple[int, ...]]], int]:
-    """The cells that are the sum of whole cells of a partition, with these; and how many are one."""
+    """The sums of whole cells of a partition, with these; and how many cells are one of them."""
     splits, same = [], 0
     for place in np.flatnonzero(numbers >= 0).tolist():
         parts = np.unique(finer[groups.cells_of(place)])

@@ -199,8 +199,8 @@ class Finished(Listing):
     def _remarks(self) -> list[str]:
         published = ", ".join(notations(self.release))
         remarks = [self._cost_sentence(), f"published: {published}", *self._said()]
-        for finding in [*self.verdict.broken, *self.verdict.open][:MOST_FINDINGS]:
-            remarks.append(f"{finding.outcome}: {finding.rule}, {finding.where}")
+        findings = [*self.verdict.broken, *self.verdict.open][:MOST_FINDINGS]
+        remarks += [f"{finding.outcome}: {finding.rule}, {finding.where}" for finding in findings]
         return [*remarks, *self.notes]
 
     def _heading(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -282,7 +283,7 @@ def _widths(widths: Sequence[int] | None, most: int) -> tuple[int, ...]:
     whole = all(isinstance(one, int) and not isinstance(one, bool) for one in chosen)
     if not chosen or not whole or min(chosen) < 2:
         raise InvalidInput(f"widths={widths!r}; give whole numbers, 2 or more, such as [5, 10, 50]")
-    for narrow, wide in zip(chosen, chosen[1:], strict=False):
+    for narrow, wide in pairwise(chosen):
         if wide <= narrow or wide % narrow:
             raise InvalidInput(
                 f"widths: {wide} after {narrow}; each must be a multiple of the one before it, so "

@@ -65,8 +65,9 @@ def protect(
     nobody can work them out from totals and from each other. The intruder knows that zeros are
     shown, unless the policy hides them too: a hidden count is at least 1. By intervals, figures are
     shown as ranges instead, the narrowest that will do. By controlled rounding, every figure
-    becomes a multiple of a base beside its count, and totals add up. What comes out is attacked with the methods of :func:`judge`; a lower bound on what any result of the method loses
-    is proven in whole numbers.
+    becomes a multiple of a base beside its count, and totals add up. What comes out is attacked
+    with the methods of :func:`judge`; a lower bound on what any result of the method loses is
+    proven in whole numbers.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""The narrowest ranges: for each figure how roughly it is shown, so that small counts stay uncertain.
+"""The narrowest ranges: how roughly each figure is shown, so that small counts stay uncertain.
 
 Each cell has options from narrow to wide, each of which holds the one before it. The attacker knows
 that every count lies in its range, and how counts add up; a cell is protected if there are moves
 that take its count far enough up and down (`suppression_problem`). If the options chosen do not
 allow that, multipliers of a linear program give an inequality that every choice satisfies which
-does, exactly, for any multipliers (`docs/theory/rounding-and-ranges.md`). A program over the choices
-is solved again and again with the inequalities found so far.
+does, exactly, for any multipliers (`docs/theory/rounding-and-ranges.md`). A program over choices is
+solved again and again with the inequalities found so far.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class RangeProblem:
     counts, equations
         The true counts, and each cell that others add up to, with those.
     low, high
-        For each cell (rows) and option (columns) the smallest and the largest count that an attacker
-        takes for possible: options hold those before them.
+        For each cell (rows) and option (columns) the smallest and the largest count that an
+        attacker takes for possible: options hold those before them.
     costs
         What each option costs, not less than those before it.
     first, last
@@ -238,7 +238,7 @@ class _Master:
             more = room[self.cell, self.option] - room[self.cell, self.option - 1]
             base = room[cells, self.problem.first].astype(float)
             rooms.append(base + np.bincount(self.cell, more * share, minlength=len(cells)))
-        return rooms[0], rooms[1]
+        return np.asarray(rooms[0], dtype=float), np.asarray(rooms[1], dtype=float)
 
     def inequality(self, level: Level, place: int, sign: int, need: int, dual: FloatArray) -> _Row:
         """What must hold if one set of moves keeps a level: from multipliers, for any of them."""
@@ -281,8 +281,9 @@ class _Master:
         from scipy.sparse import csr_matrix
 
         starts = np.cumsum([0, *(len(row.columns) for row in self.rows)])
-        columns = np.concatenate([row.columns for row in self.rows])
-        values = np.concatenate([row.values for row in self.rows])
+        none = np.zeros(0, dtype=np.int64)
+        columns = np.concatenate([none, *(row.columns for row in self.rows)])
+        values = np.concatenate([none, *(row.values for row in self.rows)])
         return csr_matrix((values, columns, starts), shape=(len(self.rows), self.size))
 
     def bound(self, duals: Any) -> int:
@@ -295,7 +296,7 @@ class _Master:
         least = [row.least for row in self.rows]
         total = sum(m * one for m, one in zip(multipliers.tolist(), least, strict=True))
         total += sum(np.minimum(reduced, 0).tolist())
-        return self.start - (-total // scale)
+        return self.start - int(-total // scale)
 
     def proven(self, hint: IntArray, seconds: float) -> int | None:
         """What no choice costs less than, if CP-SAT gets to the end."""
@@ -388,7 +389,7 @@ class _Search:
             self.best = choice
 
     def _started(self) -> IntArray:
-        """What to narrow first: the widest options of a pattern that suppression chose, if given."""
+        """What to narrow first: the widest options of the cells given, or of all."""
         if self.start is None:
             return self.problem.last
         choice = np.where(self.start, self.problem.last, self.problem.first)
