@@ -38,6 +38,10 @@ from cellbounds.runtime.inputs import read_toml
     "--prefer MARGIN|CELL", "Hide this first: it costs nothing. May be repeated.", multiple=True
 )
 @option(
+    "--marked",
+    "The finished table tells primary figures (marked such as 1-2) from the others.",
+)
+@option(
     "--work INTEGER",
     "How long to search for a cheaper pattern, in millions of steps; the same pattern every time.",
     default=WORK,
@@ -82,6 +86,7 @@ def protect(given: Given) -> int:
             keep=[_place(text, "--keep") for text in given.keep],
             prefer=[_place(text, "--prefer") for text in given.prefer],
             total=not given.no_total,
+            marked=given.marked,
             work=given.work,
             budget=budget,
         )

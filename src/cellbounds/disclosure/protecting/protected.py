@@ -97,6 +97,8 @@ class Protected(Listing):
         checked in whole numbers, that show that they do.
     work, stopped
         How much was searched, in millions of steps; and whether time ended the search.
+    primary_mark
+        What stands for primary figures in the finished table, if it tells them from the others.
     notes
         What else is to be said.
     """
@@ -117,6 +119,7 @@ class Protected(Listing):
     seconds: float
     cells: PublishedCells
     pattern: BoolArray
+    primary_mark: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -209,9 +212,9 @@ class Protected(Listing):
         ----------
         internal
             Add what is hidden for its own sake, and the true counts. Otherwise nothing tells
-            primary and secondary figures apart.
+            primary and secondary figures apart, unless it was protected as ``marked``.
         mark
-            What stands for a hidden count.
+            What stands for a hidden count; for primary ones the `primary_mark`, if there is one.
 
         Examples
         --------
@@ -236,7 +239,11 @@ class Protected(Listing):
                 done.add(cell)
                 by_base = dict(zip(bases, place, strict=True))
                 rows.append(self._line([by_base.get(name, total) for name in names], cell, mark))
-                rows[-1][-1] = _status((sheet.names, place) in primary) if rows[-1][-1] else ""
+                if rows[-1][-1]:
+                    first = (sheet.names, place) in primary
+                    rows[-1][-1] = _status(first)
+                    if first and self.primary_mark is not None:
+                        rows[-1][-3] = self.primary_mark
         if self.cells.total is not None and self.release.stated_total is not None:
             rows.append(self._line([total] * len(names), self.cells.total, mark))
         header = [*label_keys(names, COLUMNS).values(), "count", "true count", "status"]

@@ -49,6 +49,7 @@ def protect(
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
     total: bool = True,
+    marked: bool = False,
     work: int = WORK,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -79,6 +80,9 @@ def protect(
         single cells (``{"mun": "North", "age": "old"}``). N is always shown.
     total
         Whether N is published too.
+    marked
+        Whether the finished table tells primary figures from secondary ones. The intruder then
+        knows the first to be small, and the others, unless ``marks="never"``, not to be.
     work
         How long to search for cheaper patterns and better bounds, in millions of steps: attacks on
         single counts, times the cells there are. The result is the same on every run.
@@ -119,7 +123,7 @@ def protect(
     table = with_known_structure(table)
     release = publish(table, *statements, total=total)
     cells = published_cells(table, release, known_total=chosen.against.total == "known")
-    asked = asked_by(chosen, cells)
+    asked = asked_by(chosen, cells, marked=marked)
     problem = suppression_problem(cells, asked, cost=cost, keep=keep, prefer=prefer)
     effort = budget.share(SEARCH_SHARE)
     open_levels = hopeless(problem)
@@ -129,7 +133,7 @@ def protect(
     best = best_pattern(problem, steps=work * 1_000_000, effort=effort)
     shown = whole_moves(problem, best.hidden, budget.share(0.5))
     hidden = best.hidden & cells.published
-    protected = cells.protected(hidden, asked.mark)
+    protected = cells.protected(hidden, asked.marks)
     verdict = judge(table, protected, chosen, budget=budget)
     return Protected(
         policy=chosen,
@@ -146,6 +150,7 @@ def protect(
         seconds=time.perf_counter() - begun,
         cells=cells,
         pattern=hidden,
+        primary_mark=asked.primary_mark,
         notes=_notes(asked, shown, chosen, known_total=cells.total is not None),
     )
 
@@ -183,7 +188,7 @@ def suppression_problem(
         counts=counts,
         equations=cells.equations,
         least=np.where(fixed, 0, asked.least),
-        most=np.full(len(counts), most),
+        most=np.where(asked.most < 0, most, asked.most),
         costs=costs,
         forced=forced,
         fixed=fixed,
@@ -243,7 +248,8 @@ def _reasons(
     cells: PublishedCells, asked: Asked, levels: Sequence[Level]
 ) -> tuple[Unprotectable, ...]:
     known = ["N"] if cells.total is not None else []
-    known += [] if asked.mark is None else ["the zeros that are shown"]
+    known += ["the zeros that are shown"] if asked.shows_zeros else []
+    known += ["what is marked as small"] if asked.primary_mark else []
     why = HOPELESS.format(", ".join([*known, "what is always shown"]))
     return tuple(Unprotectable(*cells.where(level.cell), why) for level in levels)
 
@@ -261,8 +267,10 @@ def _notes(asked: Asked, shown: Shown, policy: Policy, *, known_total: bool) -> 
     known = ["the policy", *(["N"] if known_total else [])]
     if asked.zeros:
         known.append("that zeros are hidden like small counts")
-    elif asked.mark is not None:
+    elif asked.shows_zeros:
         known.append("that zeros are shown: a hidden count is at least 1")
+    if asked.primary_mark is not None:
+        known.append(f"which are primary: {asked.primary_mark}; the others {asked.mark or 'open'}")
     people = policy.against.respondents
     if people:
         known.append(f"himself in a small cell ({counted(people, 'person', 'people')})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -81,8 +82,9 @@ class PublishedCells:
             judged[sheet.numbers[sheet.numbers >= 0]] = True
         return judged
 
-    def protected(self, hidden: BoolArray, mark: str | None) -> Release:
-        """The release with some cells hidden; `mark` is what stands for them."""
+    def protected(self, hidden: BoolArray, mark: Any) -> Release:
+        """The release with some cells hidden; `mark` is what stands for them, or for each cell."""
+        marks = np.broadcast_to(np.asarray(mark, dtype=object), hidden.shape)
         statements = list(self.release.statements)
         for sheet in self.sheets:
             if sheet.place is None:
@@ -90,8 +92,9 @@ class PublishedCells:
             shape = self.domain.project(sheet.names).shape
             inside = sheet.numbers >= 0
             entries = np.where(inside, self.counts[sheet.numbers], 0).astype(object)
-            entries[inside & hidden[sheet.numbers]] = mark
-            if (inside & hidden[sheet.numbers]).any():
+            gaps = inside & hidden[sheet.numbers]
+            entries[gaps] = marks[sheet.numbers[gaps]]
+            if gaps.any():
                 statements[sheet.place] = Margin(sheet.names, entries.reshape(shape))
         return Release(self.release.domain, statements)
 
