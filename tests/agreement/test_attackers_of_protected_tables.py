@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.protecting import look_alike, table_of
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix, vstack
 
 import cellbounds as cb
-from benchmarks.protecting import look_alike, table_of
 from bruteforce import cell_index_of
 from cellbounds.policies import Policy, SmallCounts
 

@@ -202,3 +202,28 @@ def test_equations_say_all_that_sums_say(case: Case) -> None:
     # Cells that only stand between others are as free as the table itself.
     rank = np.linalg.matrix_rank(matrix)
     assert len(cells.counts) - rank == (free if known.all() else table.domain.size)
+
+
+@given(cases(), st.data())
+def test_beside_what_is_out_about_the_same_people(case: Case, data: st.DataObject) -> None:
+    """What is out, figures hidden there too, is attacked together with what is published now."""
+    table, margins, policy, marked = case
+    assume(table.total <= 8)
+    names = table.domain.names
+    first = data.draw(st.sampled_from([f"[{names[0]}]", f"[{names[1]}]", f"[{','.join(names)}]"]))
+    shown = cb.publish(table, first).statements[0]
+    hide = data.draw(st.lists(st.booleans(), min_size=shown.entries.size, max_size=10))
+    mask = np.array(hide[: shown.entries.size]).reshape(shown.entries.shape)
+    out = cb.Release(table.domain, [shown.suppressed(mask)])
+    done = cb.protect(table, *margins, policy=policy, marked=marked, released=out)
+    joint = cb.Release(done.release.domain, [*done.release.statements, *out.statements])
+    found = broken(_Tried(joint, policy, done.cells), table)
+    if done.safe:
+        assert not found
+    if found:
+        assert done.outcome is cb.Outcome.UNSAFE
+    # What was hidden is not shown now, unless it is zero or known by other figures.
+    now = [one for one in done.release.statements if set(one.variables) == set(shown.variables)]
+    if now and set(now[0].variables) == set(names):
+        both = mask & (table.counts > 0) & (table.counts < table.total)
+        assert now[0].hidden[both].all()

@@ -12,7 +12,7 @@ import numpy as np
 from cellbounds.data.domain import Label
 from cellbounds.data.spreadsheets import csv_text, write_excel
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
-from cellbounds.disclosure.protecting.published_cells import PublishedCells
+from cellbounds.disclosure.protecting.published_cells import PublishedCells, total_label
 from cellbounds.errors import InvalidInput
 from cellbounds.results.answers import notations
 from cellbounds.runtime.arrays import BoolArray
@@ -225,8 +225,7 @@ class Protected(Listing):
         """
         domain = self.cells.domain
         names = domain.names
-        labels = [str(label) for name in names for label in domain.levels(name)]
-        total = next(word for word in ("Total", "(total)", "(all)") if word not in labels)
+        total = total_label(domain)
         rows: list[list[Any]] = []
         done: set[int] = set()
         primary = {(one.variables, one.labels) for one in self.primaries}

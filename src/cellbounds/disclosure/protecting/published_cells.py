@@ -99,6 +99,12 @@ class PublishedCells:
         return Release(self.release.domain, statements)
 
 
+def total_label(domain: Domain) -> str:
+    """What a finished table calls a total: a word that is no level."""
+    labels = {str(label) for name in domain.names for label in domain.levels(name)}
+    return next(word for word in ("Total", "(total)", "(all)") if word not in labels)
+
+
 @dataclass(slots=True, eq=False)
 class _Numbering:
     """Sets of cells of the table by the number of the published cell that they are."""
@@ -119,10 +125,17 @@ class _Numbering:
         return np.array([self.number(groups.cells_of(k)) for k in range(groups.size)])
 
 
-def published_cells(table: Table, release: Release, *, known_total: bool = False) -> PublishedCells:
+def published_cells(
+    table: Table,
+    release: Release,
+    *,
+    known_total: bool = False,
+    besides: Iterable[tuple[str, ...]] = (),
+) -> PublishedCells:
     """Number the cells of a release, and find out how they add up.
 
-    With `known_total` N is known to everybody, published or not.
+    With `known_total` N is known to everybody, published or not. `besides` are further margins of
+    the same people that matter, as those that are out already.
 
     Raises
     ------
@@ -130,12 +143,16 @@ def published_cells(table: Table, release: Release, *, known_total: bool = False
         If it says something else than exact counts.
     """
     places = _exact_margins(release)
-    domain = release.domain.part(release.named_variables)
+    further = list(besides)
+    bases = {release.domain.base(name) for names in further for name in names}
+    domain = release.domain.part({*release.named_variables, *bases})
     numbering, groups, sheets = _Numbering(), [], []
     published = {frozenset(release.statements[place].variables) for place in places}
-    besides = [names for key, (names, _) in spoken_margins(release).items() if key not in published]
+    spoken = {frozenset(names): names for names in further}
+    spoken |= {key: names for key, (names, _) in spoken_margins(release).items()}
+    unpublished = [names for key, names in spoken.items() if key not in published]
     margins = [(release.statements[place].variables, place) for place in places]
-    for names, place in [*margins, *((names, None) for names in besides)]:
+    for names, place in [*margins, *((names, None) for names in unpublished)]:
         groups.append(cells_behind(domain, names))
         sheets.append(Sheet(names, place, numbering.of(groups[-1])))
     everybody = np.arange(domain.size)
