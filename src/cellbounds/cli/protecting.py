@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +15,10 @@ from cellbounds.disclosure.protecting.protection import WORK
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.inputs import read_toml
+
+if TYPE_CHECKING:
+    from cellbounds.ledger import Ledger
+    from cellbounds.statements import Release
 
 METHODS = "suppress|intervals|round"
 
@@ -61,6 +66,20 @@ shape_options = options.combined(
     "--prefer MARGIN|CELL", "Hide this first: it costs nothing. May be repeated.", multiple=True
 )
 @option(
+    "--earlier FILE",
+    "Last year's table as it was published (CSV, Excel, ...) or its release (.toml): what was "
+    "hidden stays hidden. May be repeated.",
+    multiple=True,
+)
+@option(
+    "--ledger LEDGER",
+    "What is out about the same people: it is known, and all is judged together.",
+)
+@option(
+    "--marked",
+    "The finished table tells primary figures (marked such as 1-2) from the others.",
+)
+@option(
     "--work INTEGER",
     "How long to search for a cheaper pattern, in millions of steps; the same pattern every time.",
     default=WORK,
@@ -86,16 +105,19 @@ def protect(given: Given) -> int:
     totals add up (--method). What is left is attacked and judged: the status is 0 if it is safe, 1
     if it is not, 3 if that is not known.
     """
+    from cellbounds.disclosure.policies.verdict import worst
     from cellbounds.disclosure.protecting import protect as protect_table
 
     for path in filter(None, (given.finished, given.internal)):
         check_suffix(path, (".csv", ".xlsx"))
     outputs = [given.finished, given.internal, given.published, given.output]
     cost = given.cost if given.cost in ("counts", "cells") else None
-    check_outputs(outputs, [given.table, given.policy, None if cost else given.cost])
+    inputs = [given.table, given.policy, None if cost else given.cost, *given.earlier]
+    check_outputs(outputs, inputs)
     with options.working(given, "reading the table") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
+        ledger, before, released = _out(given)
         progress.say("choosing what to publish")
         protected = protect_table(
             table,
@@ -108,9 +130,20 @@ def protect(given: Given) -> int:
             keep=[_place(text, "--keep") for text in given.keep],
             prefer=[_place(text, "--prefer") for text in given.prefer],
             total=not given.no_total,
+            marked=given.marked,
+            earlier=before,
+            released=released,
             work=given.work,
             budget=budget,
         )
+        outcome = protected.outcome
+        if ledger is not None:
+            progress.say("judging it with what is out")
+            one = ledger.state().versions == 1  # else the ledger has to have them all
+            answer = ledger.ask(protected.release, table=table if one else None, budget=budget)
+            outcome = worst([outcome, answer.outcome])
+            told = f"with all that is in {given.ledger}: {answer.reason}"
+            protected = replace(protected, notes=(*protected.notes, told))
         if given.finished is not None:
             protected.write(given.finished)
         if given.internal is not None:
@@ -118,7 +151,7 @@ def protect(given: Given) -> int:
         if given.published is not None:
             protected.release.write(given.published)
     write_result(protected, given, private=True)
-    return options.STATUSES[protected.outcome.value]
+    return options.STATUSES[outcome.value]
 
 
 @options.command
@@ -171,6 +204,19 @@ def _whole_numbers(text: str | None) -> list[int] | None:
     if not all(part.isascii() and part.isdecimal() and len(part) < 19 for part in parts):
         raise InvalidInput(f"--widths {text!r}; give whole numbers such as 5,10,50")
     return None if text is None else [int(part) for part in parts]
+
+
+def _out(given: Given) -> tuple[Ledger | None, list[Any], Release | None]:
+    """The ledger, and what was published before: of other versions only what they hid counts."""
+    if given.ledger is None:
+        return None, list(given.earlier), None
+    from cellbounds.ledger import Ledger
+
+    ledger = Ledger.open(given.ledger)
+    releases = [entry.release for entry in ledger.history() if entry.kind == "released"]
+    if ledger.state().versions > 1:
+        return ledger, [*given.earlier, *filter(None, releases)], None
+    return ledger, list(given.earlier), ledger.together() if releases else None
 
 
 def _weights(path: str) -> dict[str, Any]:

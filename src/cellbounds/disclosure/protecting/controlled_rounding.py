@@ -4,7 +4,7 @@ Every figure lies between the multiples below and above its count that are less 
 away: with a reach of 1 (zero-restricted rounding) a count that is a multiple stays. Among these
 roundings that add up one is chosen whose figures differ least from the counts, all differences
 added up. An integer program proposes; what it proposes is checked in whole numbers, and a lower
-bound on the distance follows from multipliers in whole numbers (`docs/theory/rounding-and-ranges.md`).
+bound on the distance follows from multipliers (`docs/theory/rounding-and-ranges.md`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from cellbounds.data.domain import Label
 from cellbounds.data.spreadsheets import csv_text, write_excel
 from cellbounds.disclosure.policies import Outcome, Policy, Verdict
-from cellbounds.disclosure.protecting.published_cells import PublishedCells, Where
+from cellbounds.disclosure.protecting.published_cells import PublishedCells, Where, total_label
 from cellbounds.errors import InvalidInput
 from cellbounds.results.answers import notations
 from cellbounds.runtime.files import write_whole
@@ -129,9 +129,9 @@ class Finished(Listing):
         ----------
         internal
             Add why a figure is not shown as it is, and the true counts. Otherwise nothing tells
-            primary and secondary figures apart.
+            primary and secondary figures apart, unless it was protected as ``marked``.
         mark
-            What stands for a hidden count.
+            What stands for a hidden count, unless primary ones have a mark of their own.
 
         Examples
         --------
@@ -142,11 +142,10 @@ class Finished(Listing):
         """
         domain = self.cells.domain
         names = domain.names
-        labels = [str(label) for name in names for label in domain.levels(name)]
-        total = next(word for word in ("Total", "(total)", "(all)") if word not in labels)
+        total = total_label(domain)
         rows: list[list[Any]] = []
         done: set[int] = set()
-        statuses = self._statuses() if internal else {}
+        statuses = self._statuses()
         for sheet in (one for one in self.cells.sheets if one.place is not None):
             laid = domain.project(sheet.names)
             bases = [domain.base(name) for name in sheet.names]
@@ -169,12 +168,12 @@ class Finished(Listing):
         return columns
 
     def _line(self, labels: list[Label], cell: int, mark: str, status: str) -> list[Any]:
-        shown = self._shown(cell)
+        shown = self._shown(cell, status)
         count = int(self.cells.counts[cell])
         return [*labels, mark if shown is None else shown, count, status]
 
-    def _shown(self, cell: int) -> int | str | None:
-        """What is printed for a cell; None where the count is hidden."""
+    def _shown(self, cell: int, status: str) -> int | str | None:
+        """What is printed for a cell with a status; None where the count is hidden."""
         raise NotImplementedError
 
     def _statuses(self) -> dict[Where, str]:

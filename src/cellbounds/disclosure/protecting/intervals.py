@@ -143,7 +143,7 @@ class Ranged(Finished):
             ],
         }
 
-    def _shown(self, cell: int) -> int | str:
+    def _shown(self, cell: int, _: str) -> int | str:
         low, high = int(self.low[cell]), int(self.high[cell])
         return low if low == high else f"{low}-{high}"
 

@@ -85,6 +85,8 @@ class Protected(Finished):
         checked in whole numbers, that show that they do.
     work
         How much was searched, in millions of steps.
+    primary_mark
+        What stands for primary figures in the finished table, if it tells them from the others.
     """
 
     method: ClassVar[str] = "suppress"
@@ -96,6 +98,7 @@ class Protected(Finished):
     proven: tuple[int, int]
     work: int
     pattern: BoolArray
+    primary_mark: str | None = None
 
     @property
     def changed(self) -> int:
@@ -144,8 +147,10 @@ class Protected(Finished):
             ],
         }
 
-    def _shown(self, cell: int) -> int | None:
-        return None if self.pattern[cell] else int(self.cells.counts[cell])
+    def _shown(self, cell: int, status: str) -> int | str | None:
+        if not self.pattern[cell]:
+            return int(self.cells.counts[cell])
+        return self.primary_mark if status == "primary" else None
 
     def _statuses(self) -> dict[Where, str]:
         return {(one.variables, one.labels): _status(one.primary) for one in self.hidden}

@@ -116,7 +116,7 @@ class Rounded(Finished):
             ],
         }
 
-    def _shown(self, cell: int) -> int:
+    def _shown(self, cell: int, _: str) -> int:
         return int(self.figures[cell])
 
     def _statuses(self) -> dict[Where, str]:
