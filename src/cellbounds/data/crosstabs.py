@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 
 from cellbounds.data.formats.grids import Grid
 from cellbounds.data.marks import Legend
+from cellbounds.data.percents import (
+    SheetPercents,
+    beside,
+    figure_of,
+    names_percents,
+    without_percents,
+)
 from cellbounds.data.spreadsheets import column_letters
 from cellbounds.errors import InvalidInput
 
@@ -41,6 +48,8 @@ class SheetTable:
         What was left out or decided.
     tidy
         Whether there is a line for each cell.
+    percents
+        What has decimals or is called percents, beside the counts.
     """
 
     where: str
@@ -51,6 +60,7 @@ class SheetTable:
     depths: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     tidy: bool = False
+    percents: tuple[SheetPercents, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +216,7 @@ def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout
     if header == 1:
         tidy = _tidy_columns(where, rows, legend, names, layout, grid.index)
         if tidy is not None:
-            return _tidy(where, title, rows, places, names, *tidy)
+            return _tidy(where, title, rows, places, names, legend, *tidy)
     index = layout.index or grid.index or _index_columns(rows[header:], legend)
     if not 1 <= index < len(columns):
         raise InvalidInput(
@@ -291,7 +301,11 @@ def _tidy_columns(
                 f"{where} has no column {missing!r}; its columns are {', '.join(map(repr, names))}"
             )
         return [names.index(name) for name in layout.variables], count
-    left = list(range(count))
+    left = [
+        place
+        for place in range(count)
+        if not _seems_percents(names[place], [row[place] for row in rows[1:]], legend)
+    ]
     return (left, count) if left else None
 
 
@@ -301,6 +315,7 @@ def _tidy(
     rows: list[list[str]],
     places: _Places,
     names: list[str],
+    legend: Legend,
     labels: list[int],
     count: int,
 ) -> SheetTable:
@@ -316,11 +331,22 @@ def _tidy(
     for line, row in enumerate(rows[1:], start=1):
         cell = tuple(row[place].strip() for place in labels)
         _put(where, cells, stands, cell, row[count], places.name(line, count))
-    others = [names[k] for k in range(len(names)) if k not in (*labels, count)]
+    others, percents = list[str](), list[SheetPercents]()
+    for place in (k for k in range(len(names)) if k not in (*labels, count)):
+        texts = [row[place] for row in rows[1:]]
+        if _seems_percents(names[place], texts, legend):
+            named = _says_percents([names[place]], texts)
+            percents.append(
+                SheetPercents(names[place], named, dict(zip(cells, texts, strict=True)))
+            )
+        else:
+            others.append(names[place])
     notes = [f"counts are in the column {names[count]!r}"]
     if others:
         notes.append(f"other columns are not read: {', '.join(map(repr, others))}")
-    return SheetTable(where, title, variables, cells, stands, {}, tuple(notes), tidy=True)
+    return SheetTable(
+        where, title, variables, cells, stands, {}, tuple(notes), True, tuple(percents)
+    )
 
 
 def _put(
@@ -363,19 +389,168 @@ def _wide(
             raise InvalidInput(
                 f"{where}: two variables are called {name!r}; name them: --variables A,B"
             )
-    kept, notes = _count_columns(where, rows[header:], index, heads, legend)
+    body, bracketed = _apart(rows[header:])
+    stubs: list[list[str]] = []
+    for row in body:
+        stubs.append(_filled_down(row[:index], stubs[-1] if stubs else [""] * index))
+    columns = [[labels[k] for labels in heads] for k in range(len(heads[0]))]
+    # Rows that are called percents first: the columns then are what the others hold.
+    called = [line for line, stub in enumerate(stubs) if any(map(names_percents, stub))]
+    others = [row[index:] for line, row in enumerate(body) if line not in called] or [
+        row[index:] for row in body
+    ]
+    across = _Figures.told(where, columns, list(zip(*others, strict=True)), legend)
+    counts = [place + index for place in range(len(columns)) if place not in across.kinds]
+    figures = [[row[place] for place in counts] for row in body]
+    down = _Figures.told(where, stubs, figures, legend, rows=True)
     cells: dict[Labels, str] = {}
     stands: dict[Labels, str] = {}
-    stub: list[str] = [""] * index
+    found: dict[tuple[str, bool], dict[Labels, str]] = {}
     depths: dict[str, int] = {}
-    for line, row in enumerate(rows[header:], start=header):
-        stub = _filled_down(row[:index], stub)
-        depths.setdefault(stub[-1], _indent(row[index - 1]))
-        for column in kept:
-            cell = (*stub, *(labels[column - index] for labels in heads))
-            _put(where, cells, stands, cell, row[column], places.name(line, column))
+    for line, row in enumerate(body):
+        depths.setdefault(stubs[line][-1], _indent(row[index - 1]))
+        for column in range(index, len(row)):
+            place = column - index
+            # A percentage belongs to the count that it stands beside, or below.
+            own_row, own_column = down.partners.get(line, line), across.partners.get(place, place)
+            cell = (*stubs[own_row], *columns[own_column])
+            kind = down.kinds.get(line) or across.kinds.get(place)
+            if kind is None:
+                where_it_stands = places.name(header + line, column)
+                _put(where, cells, stands, cell, row[column], where_it_stands)
+                if (line, column) in bracketed:
+                    found.setdefault(("(%)", True), {})[cell] = bracketed[line, column]
+            elif line not in down.kinds or place not in across.kinds:
+                found.setdefault(kind, {})[cell] = row[column]
     deep = {} if len(set(depths.values())) == 1 else {variables[index - 1]: depths}
-    return SheetTable(where, title, tuple(variables), cells, stands, deep, tuple(notes))
+    percents = tuple(SheetPercents(*kind, figures) for kind, figures in found.items())
+    return SheetTable(where, title, tuple(variables), cells, stands, deep, (), False, percents)
+
+
+def _apart(body: list[list[str]]) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
+    """Counts without the percents in brackets behind them, and these by row and column."""
+    pairs = {
+        (line, column): pair
+        for line, row in enumerate(body)
+        for column, text in enumerate(row)
+        if column and (pair := beside(text)) is not None
+    }
+    if not pairs:
+        return body, {}
+    alone = [
+        [pairs[line, column][0] if (line, column) in pairs else text for column, text in row]
+        for line, row in ((line, list(enumerate(row))) for line, row in enumerate(body))
+    ]
+    return alone, {place: pair[1] for place, pair in pairs.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """Columns (or rows) that hold no counts: what stands above each, and the counts it is of.
+
+    Attributes
+    ----------
+    kinds
+        What each is called without the label of its counts, and whether that says percents.
+    partners
+        The column of counts that each stands beside.
+    """
+
+    kinds: dict[int, tuple[str, bool]]
+    partners: dict[int, int]
+
+    @classmethod
+    def told(
+        cls,
+        where: str,
+        labels: Sequence[Sequence[str]],
+        lines: Sequence[Sequence[str]],
+        legend: Legend,
+        *,
+        rows: bool = False,
+    ) -> _Figures:
+        """Tell them from counts, by their labels and by their figures.
+
+        Raises
+        ------
+        InvalidInput
+            If they may hold counts all the same, or there are no counts.
+        """
+        others = [
+            place
+            for place, texts in enumerate(lines)
+            if any(_seems_percents(label, texts, legend) for label in labels[place])
+        ]
+        what = "row" if rows else "column"
+        counts = [place for place in range(len(labels)) if place not in others]
+        if not counts:
+            raise InvalidInput(
+                f"{where}: no {what} holds counts, as all have decimals or percentages; give a "
+                "table of counts, or name the column of counts of a tidy one (--count NAME)"
+            )
+        kinds: dict[int, tuple[str, bool]] = {}
+        partners: dict[int, int] = {}
+        for place in others:
+            own = " / ".join(filter(None, labels[place]))
+            named = _says_percents(labels[place], lines[place])
+            decimals = filter(legend.is_other, lines[place])
+            if not named and all(map(legend.may_be_grouped, decimals)):
+                raise InvalidInput(
+                    f"{where}: the {what} {own!r} has figures with a point and three digits behind "
+                    "it; if it separates thousands, say so (--thousands .); if these are decimals, "
+                    "they are no counts: leave them out of the file"
+                )
+            partners[place] = _partner(place, labels, counts)
+            own = _difference(labels[place], labels[partners[place]]) or own
+            kinds[place] = (own, named)
+        return cls(kinds, partners)
+
+
+def _seems_percents(label: str, texts: Sequence[str], legend: Legend) -> bool:
+    """Whether figures are no counts: half of them have decimals, or the label says percents."""
+    figures = [text for text in texts if legend.is_number(text)]
+    if figures and 2 * sum(map(legend.is_other, figures)) >= len(figures):
+        return True
+    plain = [figure_of(text) for text in figures]
+    return names_percents(label) and all(text and float(text) <= 100 for text in plain)
+
+
+def _says_percents(labels: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether a label or a sign in a cell says percents."""
+    return any(map(names_percents, labels)) or any("%" in text for text in texts)
+
+
+def _partner(place: int, labels: Sequence[Sequence[str]], counts: Sequence[int]) -> int:
+    """The counts that percents belong to: of the same labels but one, or else right before them."""
+    own = labels[place]
+    for level, label in enumerate(own):
+        beside_it = [
+            other
+            for other in counts
+            if all(
+                one == two
+                for k, (one, two) in enumerate(zip(own, labels[other], strict=True))
+                if k != level
+            )
+        ]
+        bare = without_percents(label).casefold()
+        same = [other for other in beside_it if labels[other][level].casefold() == bare]
+        if bare and len(same) == 1:
+            return same[0]
+        if len(own) > 1 and names_percents(label) and len(beside_it) == 1:
+            return beside_it[0]
+    before = [other for other in counts if other < place]
+    return before[-1] if before else counts[0]
+
+
+def _difference(own: Sequence[str], counts: Sequence[str]) -> str:
+    """What labels of percents say beyond those of the counts."""
+    parts = [
+        one.replace(two, "").strip(" \u00a0()[],:;-–/") if two else one
+        for one, two in zip(own, counts, strict=True)
+        if one != two
+    ]
+    return " / ".join(filter(None, parts))
 
 
 def _indent(text: str) -> int:
@@ -439,27 +614,3 @@ def _filled_right(heads: list[list[str]]) -> list[list[str]]:
             row.append(row[-1] if merged else label)
         filled.append(row)
     return filled
-
-
-def _count_columns(
-    where: str, body: list[list[str]], index: int, heads: list[list[str]], legend: Legend
-) -> tuple[list[int], list[str]]:
-    """The columns of counts; percentages and means are left out, and said to be."""
-    kept, left = [], []
-    for column in range(index, len(body[0])):
-        labels = [labels[column - index] for labels in heads]
-        figures = [row[column] for row in body if legend.is_number(row[column])]
-        other = sum(map(legend.is_other, figures))
-        if any("%" in label or "per cent" in label.lower() for label in labels) or (
-            figures and 2 * other >= len(figures)
-        ):
-            left.append(" / ".join(filter(None, labels)) or column_letters(column + 1))
-        else:
-            kept.append(column)
-    if not kept:
-        raise InvalidInput(
-            f"{where}: no column holds counts, as all have decimals or percentages; give a table "
-            "of counts, or name the column of counts of a tidy one (--count NAME)"
-        )
-    note = f"columns without counts are not read: {', '.join(map(repr, left))}"
-    return kept, [note] if left else []

@@ -21,6 +21,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
 from cellbounds.statements.mechanisms import read_noise
+from cellbounds.statements.published_percents import percent_statements
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
@@ -81,6 +82,8 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
     statements: list[Statement] = []
     totals: list[Total] = []
     for table in tables:
+        for percents in table.percents:
+            statements += percent_statements(table, percents, _levels(table, trees), domain)
         for over, cells in _margins(table, trees).items():
             if over:
                 statements.append(_margin(table, domain, over, cells))
@@ -152,10 +155,10 @@ def _named(
     return tuple(over), tuple(codes)
 
 
-def _margins(
+def _levels(
     table: PublishedTable, trees: dict[str, Hierarchy]
-) -> dict[tuple[str, ...], dict[Cell, Entry]]:
-    """The entries by the margin they belong to, the finest first."""
+) -> dict[str, dict[Label, str | None]]:
+    """The level that each code belongs to, by variable; None for the total."""
     level_of: dict[str, dict[Label, str | None]] = {}
     for name, tree in table.hierarchies.items():
         whole = trees[name]
@@ -165,6 +168,14 @@ def _margins(
         }
         if tree.total is not None:
             level_of[name][tree.total] = None
+    return level_of
+
+
+def _margins(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> dict[tuple[str, ...], dict[Cell, Entry]]:
+    """The entries by the margin they belong to, the finest first."""
+    level_of = _levels(table, trees)
     margins: dict[tuple[str, ...], dict[Cell, Entry]] = {}
     for cell, entry in table.entries.items():
         named = [(level_of[name][code], code) for name, code in zip(level_of, cell, strict=True)]
@@ -281,6 +292,7 @@ def read_published(
     index: int | None = None,
     absent: str = "unknown",
     sums: str | None = None,
+    percents: Sequence[str] | str | None = None,
     thousands: str | None = None,
     sheet: str | None = None,
     encoding: str = "utf-8",
@@ -326,6 +338,10 @@ def read_published(
         What cells hold that the table does not list: ``"unknown"`` or ``"zero"``.
     sums
         Whether totals add up ``"all"`` cells or the ``"shown"`` ones only; found out unless given.
+    percents
+        Of percents beside counts, the variables within whose levels they add up to 100; ``"total"``
+        if they are of everybody, ``"none"`` if they are to be left out. Unless given, a name or a
+        sign says that they are percents, and the arithmetic of what. Not for files of other tools.
     thousands
         What separates thousands, if it is a point: ``"."``.
     sheet, encoding, delimiter
@@ -368,8 +384,19 @@ def read_published(
         totals={name: str(code) for name, code in named.items()},
         count=count,
     )
+    shares: Sequence[str] | bool | None = percents
+    if isinstance(percents, str):
+        shares = False if percents == "none" else () if percents == "total" else [percents]
+    exact = base is None and below is None and law is None
     meaning = Meaning(
-        legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
+        legend_of(marks, thousands),
+        hierarchies or {},
+        totals,
+        base,
+        rounding,
+        absent,
+        sums,
+        shares if exact else False,
     )
     layout = Layout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
