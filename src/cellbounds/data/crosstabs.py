@@ -385,7 +385,7 @@ def _wide(
             raise InvalidInput(
                 f"{where}: two variables are called {name!r}; name them: --variables A,B"
             )
-    body, bracketed = apart(rows[header:])
+    body, bracketed = apart(rows[header:], index)
     stubs: list[list[str]] = []
     for row in body:
         stubs.append(_filled_down(row[:index], stubs[-1] if stubs else [""] * index))

@@ -10,13 +10,13 @@ from cellbounds.data.percents import beside, figure_of, names_percents, without_
 from cellbounds.errors import InvalidInput
 
 
-def apart(body: list[list[str]]) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
+def apart(body: list[list[str]], index: int) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
     """Counts without the percents in brackets behind them, and these by row and column."""
     pairs = {
         (line, column): pair
         for line, row in enumerate(body)
         for column, text in enumerate(row)
-        if column and (pair := beside(text)) is not None
+        if column >= index and (pair := beside(text)) is not None
     }
     if not pairs:
         return body, {}

@@ -318,11 +318,12 @@ class Table:
             )
         return Table.holding(domain, self._stored)
 
-    def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]]) -> Table:
+    def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]] | str) -> Table:
         """Merge levels of one variable; levels not named stay as they are.
 
-        A merged level stands where the first of its parts stood. Groupings of the variable are
-        left behind: their levels are no longer there.
+        A merged level stands where the first of its parts stood. The name of a coarser level of
+        the variable's hierarchy instead of groups recodes it to that level. Levels of a hierarchy
+        above the merged ones stay; groupings that would cut a merged level are left behind.
 
         Examples
         --------
@@ -332,6 +333,8 @@ class Table:
         >>> merged.domain.levels("education")
         ('Low', 'Medium', 'High+')
         """
+        if isinstance(groups, str):
+            groups = self._levels_of(variable, groups)
         behind = merged_levels(self.domain, variable, groups)
         # A merged variable is a derived one that takes the place of what is behind it.
         derived = variable
@@ -342,9 +345,23 @@ class Table:
         levels = self.domain.to_dict()
         levels[variable] = list(behind)
         still = {
-            k: grouping for k, grouping in self.domain.groupings.items() if grouping.of != variable
+            name: left
+            for name, grouping in self.domain.groupings.items()
+            if (left := grouping if grouping.of != variable else _regrouped(grouping, behind))
         }
         return Table.holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
+
+    def _levels_of(self, variable: str, level: str) -> dict[Label, tuple[Label, ...]]:
+        """The levels of a coarser level of a hierarchy, with those behind them."""
+        self.domain.axis(variable)
+        names = self.domain.coarser(variable)
+        if level not in names:
+            known = f"its coarser levels are {', '.join(names)}" if names else "it has none"
+            raise InvalidInput(
+                f"{level!r} is no coarser level of {variable!r}; {known}: name one, or give groups "
+                "of levels"
+            )
+        return self.domain.groupings[level].levels
 
     @property
     def digest(self) -> str:
@@ -498,6 +515,20 @@ def _not_empty(domain: Domain, index: Sequence[int]) -> InvalidInput:
         f"the cell {domain.labels(index)} is declared a structural zero but is not empty; correct "
         "the declaration or the count"
     )
+
+
+def _regrouped(grouping: Grouping, behind: Mapping[Label, Sequence[Label]]) -> Grouping | None:
+    """A grouping in terms of merged levels; None if it cuts one, or says no more than they do."""
+    levels: dict[Label, list[Label]] = {}
+    for label, parts in grouping.groups:
+        for merged, own in behind.items():
+            inside = [part in parts for part in own]
+            if any(inside) and not all(inside):
+                return None
+            if all(inside):
+                levels.setdefault(label, []).append(merged)
+    alone = all(len(parts) == 1 for parts in levels.values())
+    return None if alone or not levels else Grouping(grouping.of, levels)
 
 
 def merged_levels(
