@@ -34,7 +34,7 @@ class Question:
     Attributes
     ----------
     over
-        The variables of the margin: levels of hierarchies; none for the total.
+        The variables of the margin: levels of hierarchies; one of everybody for the total.
     cells
         Its cells, a code for each of these variables.
     places
@@ -72,12 +72,10 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
                 raise InvalidInput(
                     f"the level {level!r} of {name!r} has the name of another variable; rename one"
                 )
-    noisy = [table for table in tables if table.noise is not None and _has_total(table)]
-    if noisy:
-        # How likely a noisy N is belongs to a margin: that of everybody, as one level.
-        first, tree = next(iter(trees.items()))
-        whole = f"{first}.all"
-        groupings[whole] = Grouping(first, {tree.total or "Total": tree.leaves})
+    apart = [table for table in tables if _total_apart(table)]
+    whole, code = _everybody(trees)
+    if apart:
+        groupings[whole] = Grouping(next(iter(trees)), {code: next(iter(trees.values())).leaves})
     domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
@@ -87,10 +85,10 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
         for over, cells in _margins(table, trees).items():
             if over:
                 statements.append(_margin(table, domain, over, cells))
-            elif table in noisy:
-                statements.append(Margin([whole], list(cells.values()), noise=table.noise))
+            elif table in apart:
+                statements.append(Margin([whole], list(cells.values()), **_rule(table)))
             else:
-                totals += [_total(table, entry) for entry in cells.values() if entry is not None]
+                totals += [_total(table, entry) for entry in cells.values()]
     return Release(domain, [*statements, *_joined(totals)])
 
 
@@ -100,6 +98,9 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Q
     trees = _trees(tables)
     for place in table.unsure:
         over, cell = _named(table, trees, place)
+        if not over:
+            whole, code = _everybody(trees)
+            over, cell = (whole,), (code,)
         asked.setdefault(over, []).append((cell, place))
     return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
@@ -206,9 +207,16 @@ def _rule(table: PublishedTable) -> dict[str, Any]:
     }
 
 
-def _has_total(table: PublishedTable) -> bool:
-    """Whether it shows the number of all."""
-    return tuple(tree.total for tree in table.hierarchies.values()) in table.entries
+def _everybody(trees: Mapping[str, Hierarchy]) -> tuple[str, Label]:
+    """The derived variable with one level that holds everybody, and that level."""
+    first, tree = next(iter(trees.items()))
+    return f"{first}.all", tree.total or "Total"
+
+
+def _total_apart(table: PublishedTable) -> bool:
+    """Whether N is a margin of its own: how likely a noisy one is, what a hidden one can be."""
+    top = tuple(tree.total for tree in table.hierarchies.values())
+    return top in table.entries and (table.noise is not None or top in table.unsure)
 
 
 def _total(table: PublishedTable, entry: Entry) -> Total:
