@@ -412,13 +412,6 @@ def combine(table: Table, statements: Sequence[str], given: Given) -> Release:
 
 INDEPENDENT = "SAFE must hold against an intruder who reruns this on every table that fits."
 
-
-def was_given(name: str) -> bool:
-    """Whether somebody gave an option, and not its default."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not None and source is not click.core.ParameterSource.DEFAULT
-
-
 policy_option = option(
     "--policy NAME|FILE",
     "Judge by this profile or policy file (.toml, .yaml).",

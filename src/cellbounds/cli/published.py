@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cellbounds.cli import options
-from cellbounds.cli.intruders import policy_given, read_knowledge
+from cellbounds.cli.intruders import policy_given, policy_was_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.cli.sheet_options import read_sheets, sheet_options
@@ -78,7 +78,7 @@ def attack_tables(given: Given) -> int:
                 published,
                 knows=knows,
                 intruder=policy.against,
-                policy=policy if options.was_given("policy") else None,
+                policy=policy if policy_was_given() else None,
                 progress=progress.say,
                 budget=budget,
             )
