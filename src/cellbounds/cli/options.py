@@ -252,7 +252,8 @@ table_options = combined(
     option("--delimiter TEXT", "Delimiter of TABLE.", default=","),
     option(
         "--merge VARIABLE=LEVEL,LEVEL",
-        "Merge levels of a variable of TABLE before anything else; quoted as in CSV.",
+        "Merge levels of a variable of TABLE before anything else; quoted as in CSV. Or the name "
+        "of a coarser level of its hierarchy.",
         "merges",
         multiple=True,
     ),
@@ -312,6 +313,8 @@ def _merged(table: Table, text: str) -> Table:
             f"--merge {text!r} is not quoted as in CSV ({problem}); write levels with commas or "
             "line breaks in double quotes"
         ) from None
+    if len(merged) == 1 and merged[0] in domain.coarser(variable):
+        return table.merge(variable, merged[0])
     if len(merged) < 2:
         raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
     levels = {str(level): level for level in domain.levels(variable)}

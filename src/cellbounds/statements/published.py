@@ -21,6 +21,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
 from cellbounds.statements.mechanisms import read_noise
+from cellbounds.statements.published_percents import percent_statements
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
@@ -33,7 +34,7 @@ class Question:
     Attributes
     ----------
     over
-        The variables of the margin: levels of hierarchies; none for the total.
+        The variables of the margin: levels of hierarchies; one of everybody for the total.
     cells
         Its cells, a code for each of these variables.
     places
@@ -71,23 +72,23 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
                 raise InvalidInput(
                     f"the level {level!r} of {name!r} has the name of another variable; rename one"
                 )
-    noisy = [table for table in tables if table.noise is not None and _has_total(table)]
-    if noisy:
-        # How likely a noisy N is belongs to a margin: that of everybody, as one level.
-        first, tree = next(iter(trees.items()))
-        whole = f"{first}.all"
-        groupings[whole] = Grouping(first, {tree.total or "Total": tree.leaves})
+    apart = [table for table in tables if _total_apart(table)]
+    whole, code = _everybody(trees)
+    if apart:
+        groupings[whole] = Grouping(next(iter(trees)), {code: next(iter(trees.values())).leaves})
     domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
     for table in tables:
+        for percents in table.percents:
+            statements += percent_statements(table, percents, _levels(table, trees), domain)
         for over, cells in _margins(table, trees).items():
             if over:
                 statements.append(_margin(table, domain, over, cells))
-            elif table in noisy:
-                statements.append(Margin([whole], list(cells.values()), noise=table.noise))
+            elif table in apart:
+                statements.append(Margin([whole], list(cells.values()), **_rule(table)))
             else:
-                totals += [_total(table, entry) for entry in cells.values() if entry is not None]
+                totals += [_total(table, entry) for entry in cells.values()]
     return Release(domain, [*statements, *_joined(totals)])
 
 
@@ -97,6 +98,9 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Q
     trees = _trees(tables)
     for place in table.unsure:
         over, cell = _named(table, trees, place)
+        if not over:
+            whole, code = _everybody(trees)
+            over, cell = (whole,), (code,)
         asked.setdefault(over, []).append((cell, place))
     return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
@@ -152,10 +156,10 @@ def _named(
     return tuple(over), tuple(codes)
 
 
-def _margins(
+def _levels(
     table: PublishedTable, trees: dict[str, Hierarchy]
-) -> dict[tuple[str, ...], dict[Cell, Entry]]:
-    """The entries by the margin they belong to, the finest first."""
+) -> dict[str, dict[Label, str | None]]:
+    """The level that each code belongs to, by variable; None for the total."""
     level_of: dict[str, dict[Label, str | None]] = {}
     for name, tree in table.hierarchies.items():
         whole = trees[name]
@@ -165,6 +169,14 @@ def _margins(
         }
         if tree.total is not None:
             level_of[name][tree.total] = None
+    return level_of
+
+
+def _margins(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> dict[tuple[str, ...], dict[Cell, Entry]]:
+    """The entries by the margin they belong to, the finest first."""
+    level_of = _levels(table, trees)
     margins: dict[tuple[str, ...], dict[Cell, Entry]] = {}
     for cell, entry in table.entries.items():
         named = [(level_of[name][code], code) for name, code in zip(level_of, cell, strict=True)]
@@ -195,9 +207,16 @@ def _rule(table: PublishedTable) -> dict[str, Any]:
     }
 
 
-def _has_total(table: PublishedTable) -> bool:
-    """Whether it shows the number of all."""
-    return tuple(tree.total for tree in table.hierarchies.values()) in table.entries
+def _everybody(trees: Mapping[str, Hierarchy]) -> tuple[str, Label]:
+    """The derived variable with one level that holds everybody, and that level."""
+    first, tree = next(iter(trees.items()))
+    return f"{first}.all", tree.total or "Total"
+
+
+def _total_apart(table: PublishedTable) -> bool:
+    """Whether N is a margin of its own: how likely a noisy one is, what a hidden one can be."""
+    top = tuple(tree.total for tree in table.hierarchies.values())
+    return top in table.entries and (table.noise is not None or top in table.unsure)
 
 
 def _total(table: PublishedTable, entry: Entry) -> Total:
@@ -281,6 +300,7 @@ def read_published(
     index: int | None = None,
     absent: str = "unknown",
     sums: str | None = None,
+    percents: Sequence[str] | str | None = None,
     thousands: str | None = None,
     sheet: str | None = None,
     encoding: str = "utf-8",
@@ -326,6 +346,10 @@ def read_published(
         What cells hold that the table does not list: ``"unknown"`` or ``"zero"``.
     sums
         Whether totals add up ``"all"`` cells or the ``"shown"`` ones only; found out unless given.
+    percents
+        Of percents beside counts, the variables within whose levels they add up to 100; ``"total"``
+        if they are of everybody, ``"none"`` if they are to be left out. Unless given, a name or a
+        sign says that they are percents, and the arithmetic of what. Not for files of other tools.
     thousands
         What separates thousands, if it is a point: ``"."``.
     sheet, encoding, delimiter
@@ -368,8 +392,19 @@ def read_published(
         totals={name: str(code) for name, code in named.items()},
         count=count,
     )
+    shares: Sequence[str] | bool | None = percents
+    if isinstance(percents, str):
+        shares = False if percents == "none" else () if percents == "total" else [percents]
+    exact = base is None and below is None and law is None
     meaning = Meaning(
-        legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
+        legend_of(marks, thousands),
+        hierarchies or {},
+        totals,
+        base,
+        rounding,
+        absent,
+        sums,
+        shares if exact else False,
     )
     layout = Layout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
