@@ -90,7 +90,17 @@ def check_sums(fibre, tables, weights):
             exact = float(expected[value])
             assert abs(chance - exact) <= (weighed.error + 4e-16) * exact
     held = {table.tobytes() for table, mass in zip(tables, masses, strict=True) if mass}
-    assert all(one.tobytes() in held for one in weighed.draw(3, np.random.default_rng(5)))
+    drawn = weighed.draw(3, np.random.default_rng(5))
+    assert all(one.tobytes() in held for one in drawn)
+    # In pieces everything is the same, to the last bit.
+    pieces = fibre.weighted(weights, at_once=2)
+    assert pieces.log_mass == weighed.log_mass
+    assert pieces.mode().tolist() == weighed.mode().tolist()
+    assert pieces.draw(3, np.random.default_rng(5)).tolist() == drawn.tolist()
+    for cell in range(len(tables[0])):
+        part, whole = pieces.distribution(cell), weighed.distribution(cell)
+        assert part.values.tolist() == whole.values.tolist()
+        assert part.probabilities.tolist() == whole.probabilities.tolist()
 
 
 @few(2)

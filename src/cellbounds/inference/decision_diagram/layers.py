@@ -139,6 +139,11 @@ class DiagramLayer(NamedTuple):
         slopes, step = np.append(1, others.slope), int(transition.moving > 0)
         return cls(lowers, spans, slopes, step, firsts, sizes, goals, numbers)
 
+    def part(self, own: slice) -> DiagramLayer:
+        """Some of its nodes, in the same memory."""
+        nodes = {name: getattr(self, name)[own] for name in ("firsts", "sizes", "goals")}
+        return self._replace(**nodes)
+
     @property
     def nbytes(self) -> int:
         """Bytes taken."""
