@@ -23,7 +23,7 @@ import numpy as np
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.decision_diagram.construction import FEW
-from cellbounds.inference.decision_diagram.layers import DiagramLayer
+from cellbounds.inference.decision_diagram.layers import DiagramLayer, pieces
 from cellbounds.model.likelihoods import Law
 from cellbounds.model.priors import FLAT, AnyKind, Weights
 from cellbounds.results.distribution import Distribution
@@ -266,13 +266,6 @@ def draw(
     return values
 
 
-def _pieces(steps: IntArray, at_once: int) -> list[slice]:
-    """Slices of about so many steps each, given those of every item; an item is never cut."""
-    before = np.cumsum(steps, dtype=np.int64) - steps
-    begins = np.flatnonzero(np.diff(before // at_once, prepend=-1)).tolist()
-    return list(map(slice, begins, [*begins[1:], len(steps)]))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagram:
     """Layers of nodes; `order` are the cells of the component as they are placed."""
@@ -352,7 +345,7 @@ class WeightedDiagram:
         at_once: int = AT_ONCE,
     ) -> None:
         self._diagram, self._kinds, self._source = diagram, kinds, weights
-        self._pieces = [_pieces(layer.sizes, at_once) for layer in diagram.layers]
+        self._pieces = [pieces(layer.sizes, at_once) for layer in diagram.layers]
         self._at_once = at_once
         self._masses_of: dict[int, RangedFloats] = {}
         self._cells = diagram.cells
@@ -445,7 +438,7 @@ class WeightedDiagram:
             block = math.isqrt(len(layer.sizes)) + 1
             begins = np.arange(0, len(layer.sizes), block)
             steps = np.add.reduceat(layer.sizes, begins, dtype=np.int64)
-            for blocks in _pieces(steps, self._at_once):
+            for blocks in pieces(steps, self._at_once):
                 own = slice(block * blocks.start, block * blocks.stop)
                 masses(layer.part(own), weights, here.part(own), after, block, whole)
             self._masses_of[depth] = whole
@@ -457,7 +450,7 @@ class WeightedDiagram:
         nodes = np.zeros(size, dtype=np.int64)
         for depth, layer in enumerate(self._diagram.layers):
             ends, uniform = self._back[depth : depth + 2], rng.random(size)
-            for own in _pieces(layer.sizes[nodes], self._at_once):
+            for own in pieces(layer.sizes[nodes], self._at_once):
                 values = draw(layer, self._weights[depth], *ends, uniform[own], nodes[own])
                 drawn[own, self._cells[depth]] = values
         return drawn
