@@ -72,6 +72,9 @@ def attack_tables(given: Given) -> int:
             "FILE --release FILE.toml` and attack that"
         )
     check_outputs([given.output], [*given.release, *given.knows])
+    # The budget that is there anyway is not for ranges of thousands of cells.
+    source = click.get_current_context().get_parameter_source("seconds")
+    told = source is not click.core.ParameterSource.DEFAULT
     what = "reading the tables"
     with options.working(given, what, seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
@@ -80,7 +83,12 @@ def attack_tables(given: Given) -> int:
             intruder = policy_given(given).against
         with stopped_late(budget):
             risk = work_out(
-                published, knows=knows, intruder=intruder, progress=progress.say, budget=budget
+                published,
+                knows=knows,
+                intruder=intruder,
+                every_count=told,
+                progress=progress.say,
+                budget=budget,
             )
         text = render(risk, given.style, everything=given.everything)
     write_text(text, given.output, given.style)

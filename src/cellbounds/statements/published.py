@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,9 +94,9 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
 def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Question]:
     """The cells of a table that show no number, by the margin of the release they belong to."""
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
-    trees = _trees(tables)
+    named = _naming(table, _trees(tables))
     for place in table.unsure:
-        over, cell = _named(table, trees, place)
+        over, cell = named(place)
         asked.setdefault(over, []).append((cell, place))
     return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
@@ -136,40 +136,41 @@ def _check_same(name: str, table: PublishedTable, tree: Hierarchy, whole: Hierar
     )
 
 
-def _named(
-    table: PublishedTable, trees: dict[str, Hierarchy], cell: Cell
-) -> tuple[tuple[str, ...], Cell]:
-    """The margin that a cell belongs to, and its codes there: totals are summed over."""
-    over: list[str] = []
-    codes: list[Label] = []
-    for name, tree, code in zip(table.variables, table.hierarchies.values(), cell, strict=True):
-        if code == tree.total:
-            continue
+def _naming(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> Callable[[Cell], tuple[tuple[str, ...], Cell]]:
+    """What says which margin a cell belongs to, and its codes there: totals are summed over."""
+    level_of: list[dict[Label, str | None]] = []
+    for name, tree in table.hierarchies.items():
         whole = trees[name]
-        names = whole.level_names(name)
-        over.append(name if not whole.children(code) else names[whole.depths()[code] - 1])
-        codes.append(code)
-    return tuple(over), tuple(codes)
+        names, depths, leaves = whole.level_names(name), whole.depths(), set(whole.leaves)
+        levels: dict[Label, str | None] = {
+            code: name if code in leaves else names[depths[code] - 1] for code, _ in tree.parents
+        }
+        if tree.total is not None:
+            levels[tree.total] = None
+        level_of.append(levels)
+
+    def named(cell: Cell) -> tuple[tuple[str, ...], Cell]:
+        found = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
+        if None not in found:
+            return tuple(found), cell  # type: ignore[arg-type]
+        over = tuple(level for level in found if level is not None)
+        return over, tuple(
+            code for level, code in zip(found, cell, strict=True) if level is not None
+        )
+
+    return named
 
 
 def _margins(
     table: PublishedTable, trees: dict[str, Hierarchy]
 ) -> dict[tuple[str, ...], dict[Cell, Entry]]:
     """The entries by the margin they belong to, the finest first."""
-    level_of: dict[str, dict[Label, str | None]] = {}
-    for name, tree in table.hierarchies.items():
-        whole = trees[name]
-        names, depths, leaves = whole.level_names(name), whole.depths(), set(whole.leaves)
-        level_of[name] = {
-            code: name if code in leaves else names[depths[code] - 1] for code, _ in tree.parents
-        }
-        if tree.total is not None:
-            level_of[name][tree.total] = None
+    named = _naming(table, trees)
     margins: dict[tuple[str, ...], dict[Cell, Entry]] = {}
     for cell, entry in table.entries.items():
-        named = [(level_of[name][code], code) for name, code in zip(level_of, cell, strict=True)]
-        over = tuple(level for level, _ in named if level is not None)
-        codes = tuple(code for level, code in named if level is not None)
+        over, codes = named(cell)
         margins.setdefault(over, {})[codes] = entry
     return dict(sorted(margins.items(), key=lambda item: -len(item[0])))
 
@@ -180,8 +181,14 @@ def _margin(
     margin = domain.project(over)
     check_cells(margin.size, table.where)
     entries = np.full(margin.shape, UNKNOWN, dtype=object)
-    for cell, entry in cells.items():
-        entries[margin.index(cell)] = 0 if entry == ZERO and table.base is None else entry
+    places = tuple(
+        [margin.position(name, code) for code in codes]
+        for name, codes in zip(over, zip(*cells, strict=True), strict=True)
+    )
+    zero = 0 if table.base is None else ZERO
+    shown = np.empty(len(cells), dtype=object)
+    shown[:] = [zero if entry == ZERO else entry for entry in cells.values()]
+    entries[places] = shown
     return Margin(over, entries, **_rule(table))
 
 

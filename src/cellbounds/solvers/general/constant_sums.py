@@ -158,6 +158,13 @@ def _echelon(equations: Equations, groups: IntArray) -> Echelon:
     return echelon_of(equations, groups + np.bincount(equations.columns, minlength=equations.size))
 
 
+def dependent_rows(problem: Problem) -> BoolArray:
+    """Rows that follow from others, if anything does: their limits are left out of account."""
+    equations = equations_of(problem)
+    groups = np.zeros(equations.size, dtype=np.int64)
+    return np.asarray(_echelon(equations, groups).fate == DEPENDENT)
+
+
 def _spanned(echelon: Echelon, forced: BoolArray, starts: IntArray, cells: IntArray) -> BoolArray:
     """Which sums the rows and the forced columns determine."""
     dead = forced.astype(np.int64)
