@@ -164,6 +164,9 @@ def make_problem(system: System, size: int, *, real: bool = False) -> Problem:
     return narrowed(raw_problem(system, size), real=real)
 
 
+EXACT = 2.0**52
+"""Whole numbers below this are exact as floats, sums and differences of two of them too."""
+
 WIDEST = SAFE // 4
 """Limits and sums stay below this."""
 
@@ -349,10 +352,12 @@ def _idle(problem: Problem) -> BoolArray:
     positive = factors > 0
     small = np.where(positive, problem.lower[cells], problem.upper[cells])
     large = np.where(positive, problem.upper[cells], problem.lower[cells])
-    # Floats only choose what to leave out, with a margin; what is left out must truly hold.
-    least = np.bincount(rows, factors.astype(float) * small, len(lower))
-    most = np.bincount(rows, factors.astype(float) * large, len(lower))
-    slack = 1 + 1e-9 * np.abs(np.where(np.abs(least) > np.abs(most), least, most))
+    # Floats only choose what to leave out: what is left out must truly hold. Sums of whole numbers
+    # are exact as long as they are not large; others need a margin.
+    least, most = (factors.astype(float) * ends for ends in (small, large))
+    size = np.bincount(rows, np.maximum(np.abs(least), np.abs(most)), len(lower))
+    least, most = (np.bincount(rows, terms, len(lower)) for terms in (least, most))
+    slack = np.where(size < EXACT, 0.0, 1 + 1e-9 * size)
     low = (lower == NO_LOWER) | (least >= lower + slack)
     high = (upper == NO_UPPER) | (most <= upper - slack)
     return np.asarray(low & high)

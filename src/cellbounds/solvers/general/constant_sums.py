@@ -129,7 +129,9 @@ def constant_sums(
             inwards = _inwards(echelon, proposed, tight)
             forced |= _proven(inwards, equations.size, seconds)
     found = _spanned(echelon, forced, starts, cells)
-    return Constants(found, forced, echelon.fate == DEPENDENT)
+    # Whether a row follows from rows before it does not hang on pivots; whether that is found does.
+    dependent = (echelon.fate == DEPENDENT) | dependent_rows(problem)
+    return Constants(found, forced, dependent)
 
 
 def _tight(problem: Problem, equations: Equations, tables: Iterable[IntArray]) -> IntArray:
