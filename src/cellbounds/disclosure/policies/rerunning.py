@@ -51,7 +51,7 @@ PATIENCE = 128
 """Tables that are rerun at least; no more if none of them leads to the release."""
 
 MOST_FIRST = 16
-"""Tables of a crowd of which it is asked what else would be shown for them first."""
+"""Tables of which it is asked whether what comes earlier in their lists hides them."""
 
 FIRST = 4
 """Tables that are rerun before the first look whether they are enough; then twice as many."""
@@ -90,15 +90,12 @@ class Hiding:
         Whether these are all that fit.
     cut
         Whether the budget was spent before that was settled.
-    passed
-        What is passed over by each of the crowd.
     """
 
     hides: bool | None
     crowd: IntArray
     rerun: int
     complete: bool
-    passed: tuple[Passed, ...] = ()
     cut: bool = False
 
     @property
@@ -184,14 +181,13 @@ def hiding(
     listed: int = LISTED,
     drawn: int = JUDGED,
     patience: int = JUDGED,
-    least: int = 0,
 ) -> Hiding:
     """Whether a table (flat) hides among those that fit and lead to the same release.
 
     What is looked at does not depend on the table, but for what was `passed` over: whether tables
     are enough for it is asked with a closed crowd of others. So every table for which the answer is
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
-    which none leads here (`patience`). A crowd of fewer than `least` is made larger if it can be.
+    which none leads here (`patience`).
 
     `cases` are those without the true counts. If the release only seems to show how figures were
     hidden, they are listed from the tables for which that is true: who doubts it takes no fewer
@@ -209,7 +205,7 @@ def hiding(
     core = led = np.zeros((0, len(table)), dtype=np.int64)
     over: list[Passed] = []
     kept: list[Passed] = []
-    rerun, chunk, several, enough = 0, FIRST, iter(found), False
+    rerun, chunk, several = 0, FIRST, iter(found)
     while some := list(itertools.islice(several, chunk)):
         ways = [(one, leads(one)) for one in some if not budget.spent]
         more = [(one, way) for one, way in ways if way is not None and way <= passed]
@@ -220,18 +216,15 @@ def hiding(
             return Hiding(None, core, rerun, False, cut=budget.spent)
         if monotone:
             core, kept = closed(crowds, led, over)
-            enough = hidden(crowds, core, table, kept, passed)
-            if enough and len(core) >= least:
-                return Hiding(True, core, rerun, found.complete, tuple(kept))
-    if enough:
-        return Hiding(True, core, rerun, found.complete, tuple(kept))
+            if hidden(crowds, core, table, kept, passed):
+                return Hiding(True, core, rerun, found.complete)
     if not found.complete:
         return Hiding(None, core, rerun, False, cut=budget.spent)
-    core, kept = closed(crowds, led, over)
+    core, _ = closed(crowds, led, over)
     inside = bool((core == table).all(axis=1).any())
     if not inside and cases[0].doubting is not None:
         return Hiding(None, core, rerun, False)  # more tables fit before somebody who doubts
-    return Hiding(inside, core, rerun, True, tuple(kept))
+    return Hiding(inside, core, rerun, True)
 
 
 # --- one judgement ----------------------------------------------------------------------------
@@ -389,53 +382,55 @@ class Choice:
     ) -> None:
         self._offers, self._cases = offers, cases
         self._budget = budget.quiet().resumed(None)
-        self._known: dict[tuple[bytes, int], Hiding] = {}
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
         """Whether the release at a place of the list of a table hides that table.
 
         All that comes earlier counts as passed over, shown or not.
         """
-        key = table.counts.tobytes(), place
-        if key not in self._known:
-            passed = Passed(one.key for one in offers[:place])
-            self._known[key] = self._asked(table, offers[place], passed)
-        return self._known[key]
-
-    def _asked(self, table: Table, offer: Offer, passed: Passed, least: int = 0) -> Hiding:
-        def leads(counts: IntArray) -> Passed | None:
-            theirs = self._offers(_like(table, counts), offer, passed)
-            keys = [] if theirs is None else [one.key for one in theirs]
-            if theirs is None or offer.key not in keys:
-                return None
-            place = keys.index(offer.key)
-            same = theirs[place].release.digest == offer.release.digest
-            return Passed(keys[:place]) if same else None
-
-        cases = self._cases(table, offer.release)
-        limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
-        flat = table.counts.ravel()
-        return hiding(cases, flat, leads, self._budget, passed=passed, least=least, **limits)
+        return self._asked(table, offers, place, lambda _, __: True)
 
     def first(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
         """Whether nothing is told by what comes before the first that is shown.
 
-        That is: whether it hides the table among those for which nothing before it is shown either.
+        That is: whether it hides the table among those for which nothing before it hides them.
         """
         if place == 0:
             return True
+        left = MOST_FIRST
+
+        def alike(other: Table, earlier: Sequence[Offer]) -> bool:
+            nonlocal left
+            left -= bool(earlier)
+            return left >= 0 and not any(
+                self.hiding(other, earlier, at).hides for at in range(len(earlier))
+            )
+
+        return bool(self._asked(table, offers, place, alike).hides)
+
+    def _asked(
+        self,
+        table: Table,
+        offers: Sequence[Offer],
+        place: int,
+        alike: Callable[[Table, Sequence[Offer]], bool],
+    ) -> Hiding:
         offer, passed = offers[place], Passed(one.key for one in offers[:place])
-        answer = self._asked(table, offer, passed, least=MOST_FIRST)
-        alike = []
-        some = answer.crowd[:MOST_FIRST]
-        for counts, over in zip(some, answer.passed, strict=False):
+
+        def leads(counts: IntArray) -> Passed | None:
             other = _like(table, counts)
-            theirs = (self._offers(other, offer, over) if over else None) or ()
-            earlier = [at for at, one in enumerate(theirs) if one.key in over]
-            alike.append(all(not self.hiding(other, theirs, at).hides for at in earlier))
-        crowds = crowds_of(self._cases(table, offer.release))
-        core, _ = closed(crowds, some[np.array(alike, dtype=bool)])
-        return hidden(crowds, core, table.counts.ravel())
+            theirs = self._offers(other, offer, passed)
+            keys = [] if theirs is None else [one.key for one in theirs]
+            if theirs is None or offer.key not in keys:
+                return None
+            place = keys.index(offer.key)
+            over = Passed(keys[:place])
+            same = theirs[place].release.digest == offer.release.digest
+            return over if same and over <= passed and alike(other, theirs[:place]) else None
+
+        cases = self._cases(table, offer.release)
+        limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
+        return hiding(cases, table.counts.ravel(), leads, self._budget, passed=passed, **limits)
 
 
 def _like(table: Table, counts: IntArray) -> Table:
