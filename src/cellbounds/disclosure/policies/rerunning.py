@@ -54,7 +54,13 @@ MOST_FIRST = 16
 """Tables of which it is asked whether what comes earlier in their lists hides them."""
 
 FIRST = 4
-"""Tables that are rerun before the first look whether they are enough; then twice as many."""
+"""Tables that are rerun before the first look whether they are enough; then as many again,"""
+
+AT_ONCE = 32
+"""but no more than these."""
+
+MOST_WORK = 400
+"""Releases that are judged while tables are rerun for one of a list."""
 
 MOST_CELLS = 1024
 """Cells of tables that are rerun."""
@@ -181,13 +187,14 @@ def hiding(
     listed: int = LISTED,
     drawn: int = JUDGED,
     patience: int = JUDGED,
+    tired: Callable[[], bool] = lambda: False,
 ) -> Hiding:
     """Whether a table (flat) hides among those that fit and lead to the same release.
 
     What is looked at does not depend on the table, but for what was `passed` over: whether tables
     are enough for it is asked with a closed crowd of others. So every table for which the answer is
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
-    which none leads here (`patience`).
+    which none leads here (`patience`), or when that was too much work (`tired`).
 
     `cases` are those without the true counts. If the release only seems to show how figures were
     hidden, they are listed from the tables for which that is true: who doubts it takes no fewer
@@ -211,13 +218,16 @@ def hiding(
         more = [(one, way) for one, way in ways if way is not None and way <= passed]
         new = np.array([one for one, _ in more], dtype=np.int64).reshape(-1, len(table))
         led, over = np.concatenate([led, new]), [*over, *(way for _, way in more)]
-        rerun, chunk = rerun + len(some), rerun + len(some)
+        rerun += len(some)
+        chunk = min(rerun, AT_ONCE)
         if budget.spent or (not len(led) and rerun >= patience and not found.complete):
             return Hiding(None, core, rerun, False, cut=budget.spent)
         if monotone:
             core, kept = closed(crowds, led, over)
             if hidden(crowds, core, table, kept, passed):
                 return Hiding(True, core, rerun, found.complete)
+        if tired():
+            return Hiding(None, core, rerun, False)
     if not found.complete:
         return Hiding(None, core, rerun, False, cut=budget.spent)
     core, _ = closed(crowds, led, over)
@@ -358,8 +368,8 @@ class Offer:
     release: Release
 
 
-Offers = Callable[[Table, Offer, Passed], Sequence[Offer] | None]
-"""What a table leads to, in order, up to an offer; None if that is not known.
+Offers = Callable[[Table, Offer, Passed], tuple[Sequence[Offer], int]]
+"""What a table leads to, in order, up to an offer; and how many releases were judged for that.
 
 The list may also end early where something comes that was not to be passed over.
 """
@@ -416,12 +426,15 @@ class Choice:
         alike: Callable[[Table, Sequence[Offer]], bool],
     ) -> Hiding:
         offer, passed = offers[place], Passed(one.key for one in offers[:place])
+        work = 0
 
         def leads(counts: IntArray) -> Passed | None:
+            nonlocal work
             other = _like(table, counts)
-            theirs = self._offers(other, offer, passed)
-            keys = [] if theirs is None else [one.key for one in theirs]
-            if theirs is None or offer.key not in keys:
+            theirs, judged = self._offers(other, offer, passed)
+            work += judged
+            keys = [one.key for one in theirs]
+            if offer.key not in keys:
                 return None
             place = keys.index(offer.key)
             over = Passed(keys[:place])
@@ -429,8 +442,17 @@ class Choice:
             return over if same and over <= passed and alike(other, theirs[:place]) else None
 
         cases = self._cases(table, offer.release)
-        limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
-        return hiding(cases, table.counts.ravel(), leads, self._budget, passed=passed, **limits)
+        return hiding(
+            cases,
+            table.counts.ravel(),
+            leads,
+            self._budget,
+            passed=passed,
+            listed=RERUN,
+            drawn=DRAWN,
+            patience=PATIENCE,
+            tired=lambda: work >= MOST_WORK,
+        )
 
 
 def _like(table: Table, counts: IntArray) -> Table:

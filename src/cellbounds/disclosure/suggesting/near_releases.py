@@ -162,7 +162,7 @@ MOST_CANDIDATES = 3000
 PAIRS = 2
 """Up to so many changes at once a list need not be searched to its end."""
 
-FIRST_RANK = (False, -2.0)
+FIRST_RANK = (False, 0, -2.0)
 """The rank of what was asked for: before everything else."""
 
 AT_ONCE = 16
@@ -308,21 +308,21 @@ class _StrongSearch:
         offers = [_Offered(one.key, rank, one.release, one) for rank, one in found]
         return [*asked, *offers], searched
 
-    def _again(self, table: Table, until: Offer, passed: Passed) -> list[_Offered] | None:
+    def _again(self, table: Table, until: Offer, passed: Passed) -> tuple[list[_Offered], int]:
         """The list for another table, no further than an offer or what was not passed over."""
         original = republished(self._judge.original, table)
         if original is None:
-            return None
+            return [], 0
         judge = self._again_judge.about(table, original)
         safe = judge.decisive(original).safe
         asked = [_Offered((), FIRST_RANK, original)] if safe else []
         if safe and (not judge.policy.tells() or () not in passed):
-            return asked
+            return asked, 1
         order = self._order(original, table)
         if order is None:
-            return None
+            return asked, 1
         stop = None if self._changes > PAIRS else _Stop(until, passed)
-        return self._listed(judge, order, stop, asked)[0]
+        return self._listed(judge, order, stop, asked)[0], 1 + judge.tried
 
     def _cases(self, table: Table, release: Release) -> list[Case]:
         return replace(self._judge, table=table).cases_of(release, unseen=True)
@@ -430,9 +430,10 @@ class _Candidate:
     standing: tuple[int, ...] = ()
 
 
-Rank = tuple[bool, float]
-"""The smallest comes first: whether figures are suppressed, which depends on the counts, comes
-last where nothing may; then the loss."""
+Rank = tuple[bool, int, float]
+"""The smallest comes first: whether figures are suppressed, which depends on the counts and comes
+last where the order may not; how many changes there are, where that is so too, because little has
+to be rerun for few; then the loss."""
 
 
 def _try_out(
@@ -488,7 +489,9 @@ class _Search:
         """Try sets of one change, of two, and so on."""
         layer: _Layer = [((), self.drafts.first, 1.0)]
         self._seen.add(self.drafts.first)
-        for _ in range(changes):
+        for size in range(1, changes + 1):
+            if self._too_late((False, size, -math.inf)):
+                return
             hiding = [one for item in layer for one in self._candidates(*item, hide=True)]
             layer = list(self._grown(layer))
             plain = [one for item in layer for one in self._candidates(*item, hide=False)]
@@ -547,7 +550,7 @@ class _Search:
         if self.judge.effort.left == 0:
             self.left += 1
             return
-        rank = hide and self.order is not None, -worth
+        rank = (False, 0, -worth) if self.order is None else (hide, len(changed), -worth)
         if self._too_late(rank) and self.order is not None:
             return
         draft = self.drafts.made(plan)
@@ -556,7 +559,7 @@ class _Search:
         release, places = draft
         if self.order is None:
             worth = self.keeping.kept(release).share
-            rank = False, -worth
+            rank = False, 0, -worth
         scopes: list[tuple[int, ...]] = [()]
         if hide:
             scopes = [(place,) for place in places]
@@ -620,7 +623,7 @@ class _Search:
             )
             if self._needless(candidate, worth):
                 return
-            rank = rank[0], -worth
+            rank = *rank[:2], -worth
             self._hidden.append((numbers, candidate.scope, worth))
         else:
             outcome = found.verdict.outcome
