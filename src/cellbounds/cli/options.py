@@ -429,6 +429,15 @@ intruder_option = option(
 
 policy_options = combined(policy_option, option("--independent", INDEPENDENT), intruder_option)
 
+WITH_COUNTS = (
+    "By default what is chosen holds against an intruder who reruns the choice on every table that "
+    "fits, if there are at most 1024 cells; --with-counts: it is safe if he cannot."
+)
+
+choice_options = combined(
+    policy_option, option("--independent/--with-counts", WITH_COUNTS, default=None), intruder_option
+)
+
 
 knows_option = option(
     "--knows FILE",
