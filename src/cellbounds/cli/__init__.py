@@ -129,6 +129,9 @@ _SUMMARIES = {
     "request_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",
     },
+    "serving": {
+        "serve": "Explore tables, and decide on requests, in the browser.",
+    },
     "tables": {
         "count": "Count the tables that fit a release, exactly.",
         "posterior": "Show how likely each count of each cell, or of a margin, is.",
