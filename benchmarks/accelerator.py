@@ -1,7 +1,7 @@
 """Linear bounds by splitting on an accelerator: python benchmarks/accelerator.py cuda FOLDER.
 
-FOLDER holds cps8.csv and nltcs16.csv. Needs numpy and torch alone, so that it runs where the rest of
-the library is not installed; run it in the folder that holds `src`.
+FOLDER holds cps8.csv and nltcs16.csv. Needs numpy and torch alone, so that it runs where the rest
+of the library is not installed; run it in the folder that holds `src`.
 """
 
 from __future__ import annotations

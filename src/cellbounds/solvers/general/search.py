@@ -21,7 +21,12 @@ from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.devices import CPU, Device, device_of
-from cellbounds.solvers.general.constant_sums import Constants, connected, constant_sums
+from cellbounds.solvers.general.constant_sums import (
+    Constants,
+    connected,
+    constant_sums,
+    dependent_rows,
+)
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
@@ -128,8 +133,9 @@ class Solvers:
 SPLIT = 500
 """Cells left from which on splitting beats programs, where there are complete margins alone."""
 
-REPAIRS = 300_000
-"""Proposals for a table in which one cell has another count: about a tenth of a second."""
+REPAIRS, IN_VAIN = 300_000, 20
+"""Proposals for a table in which one cell has another count, about a tenth of a second; and cells in
+a row that may stay as they are before no more are tried."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -137,6 +143,10 @@ ABOVE_ALL = 20_000
 
 MANY = 300
 """Cells left from which on all of them at once are cheaper than one by one."""
+
+
+PART = 1_000
+"""Cells of a part of a first table, if there are several."""
 
 
 class Proof:
@@ -191,11 +201,11 @@ class Search:
         release: Release,
         over: tuple[str, ...],
         cells: tuple[tuple[int, ...], ...] | None = None,
-        narrowing: Narrowing | None = None,
+        narrowings: tuple[Narrowing, ...] = (),
     ) -> None:
         domain = release.domain
         self.release = release
-        self.recipe = release, over, cells, narrowing
+        self.recipe = release, over, cells, narrowings
         self.full = make_problem(compile_release(release), domain.size)
         presolved = presolve(self.full)
         self.small, self.numbers = presolved.problem, presolved.cells
@@ -220,7 +230,7 @@ class Search:
         self._program: LinearProgram | None = None
         self._rounds = self._numbered = self._improved = 0
         self._clock = time.monotonic()
-        if narrowing is not None:
+        for narrowing in narrowings:
             self._narrow(narrowing)
 
     # Copies: for parts of the work that are done apart.
@@ -344,6 +354,8 @@ class Search:
                 raise InconsistentRelease("no table fits all the published figures")
             return self.pool.add(self.full.lower)
         began = time.monotonic()
+        if self._first_by_parts(seconds):
+            return True
         proposal = self.program.minimize(np.array([0]), np.array([1]), seconds)
         if proposal is not None and self._add_if_near(proposal.cells):
             return True
@@ -359,6 +371,26 @@ class Search:
         if answer.final and not (self.capped and self._limited_part_fits(seconds)):
             raise InconsistentRelease("no table of counts fits all the published figures")
         return False
+
+    def _first_by_parts(self, seconds: float | None) -> bool:
+        """Put a first table together from parts that nothing connects but rows that follow."""
+        if len(self.numbers) < MANY or self.small.lists or not self.solvers.sendable:
+            return False
+        left = Budget.of(seconds)
+        fewer = self.small.with_rows(~dependent_rows(self.small))
+        labels = fewer.components()
+        _, part, widths = np.unique(labels, return_inverse=True, return_counts=True)
+        shares = (np.cumsum(widths) // PART)[part]
+        if shares.min() == shares.max():
+            return False
+        cells = np.zeros(len(labels), dtype=np.int64)
+        for share in np.unique(shares):
+            inside = shares == share
+            answer = IntegerProgram(fewer.restricted(inside)).any_table(left.left)
+            if answer.cells is None:
+                return False
+            cells[inside] = answer.cells
+        return self.pool.add_if_it_fits(self.expand(cells))
 
     def _limited_part_fits(self, seconds: float | None) -> bool:
         """Whether nothing speaks against a table of the cells that all have to do with limits."""
@@ -428,9 +460,9 @@ class Search:
     def _lines(self, places: IntArray) -> tuple[IntArray, IntArray]:
         """The cells left behind some sums."""
         lines = [self.objective(place)[0] for place in places.tolist()]
-        widths = [len(line) for line in lines]
+        widths = np.array([0, *map(len, lines)], dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
-        return np.concatenate([[0], np.cumsum(widths)]), np.concatenate([none, *lines])
+        return np.cumsum(widths), np.concatenate([none, *lines])
 
     def _note_constants(self, found: Constants) -> None:
         """Leave out of all programs what is constant or needless."""
@@ -439,7 +471,7 @@ class Search:
             counts = self.pool.at(0)[self.numbers[cells]]
             narrowing = Narrowing(cells, counts, found.dependent)
             self._narrow(narrowing)
-            self.recipe = *self.recipe[:3], narrowing
+            self.recipe = *self.recipe[:3], (*self.recipe[3], narrowing)
 
     def _narrow(self, narrowing: Narrowing) -> None:
         lower, upper = self.small.lower.copy(), self.small.upper.copy()
@@ -464,20 +496,25 @@ class Search:
             return
         if self.walker.possible:
             self._take_all(self._repairs(effort), effort)
+        if effort.spent or self.solvers.splits(self.release):
+            return  # between complete margins hypercubes are the shortest directions there are
         start = self.pool.at(0)[self.numbers]
         around = tables_around(self.small, start, lambda: self._aims()[self.numbers])
         self._take_all(map(self.expand, around), effort)
 
     def _take_all(self, tables: Iterable[IntArray], effort: Budget) -> None:
         for counts in tables:
-            if self.full.holds(counts):  # lists of values are not known to walks
-                self.pool.add(counts)
+            self.pool.add_if_it_fits(counts)  # lists of values are not known to walks
             if effort.spent:
                 return
 
     def _repairs(self, effort: Budget) -> Iterator[IntArray]:
         """Tables in which sums of one cell have other values than in all so far."""
+        in_vain = 0
         for place in np.flatnonzero(self.unmoved()).tolist():
+            if in_vain >= IN_VAIN:
+                return
+            in_vain += int(self.unmoved()[place])
             value = int(self.pool.ends[0, place])
             for side in (1, 0):
                 there = value - SIGNS[side]
@@ -486,6 +523,7 @@ class Search:
                     continue
                 counts = self.pool.at(len(self.pool) - 1)
                 if self._repaired(counts, place, there, REPAIRS, effort):
+                    in_vain = 0
                     yield counts
 
     def _repaired(
