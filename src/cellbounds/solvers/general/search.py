@@ -134,7 +134,7 @@ SPLIT = 500
 """Cells left from which on splitting beats programs, where there are complete margins alone."""
 
 REPAIRS, IN_VAIN = 300_000, 20
-"""Proposals for a table in which one cell has another count, about a tenth of a second; and cells in
+"""Proposals for a table in which one cell has another count, about 0.1 seconds; and cells in
 a row that may stay as they are before no more are tried."""
 
 ABOVE_ALL = 20_000
