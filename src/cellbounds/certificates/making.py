@@ -96,7 +96,7 @@ def certify(
     }
     constants = worked.constants(budget)
     if constants is not None:
-        return head | _constant_cells(constants, question.figures(release.domain))
+        return head | known_cells(constants, question.figures(release.domain))
     ends = worked.bounds()
     attained = worked.attained() or ends
     places, margin = question.places(release.domain), release.domain.project(question.over)
@@ -146,7 +146,7 @@ def certify(
     return certificate | ({"rows": list(support.rows.values())} if support.rows else {})
 
 
-def _constant_cells(found: Constants, figures: IntArray) -> dict[str, Any]:
+def known_cells(found: Constants, figures: IntArray) -> dict[str, Any]:
     """Which of many cells are known exactly, in few numbers: tables as what changes in them."""
     first, *others = found.tables
     changed = [(where, table[where] - first[where]) for table in others

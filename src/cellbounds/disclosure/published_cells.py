@@ -15,7 +15,7 @@ from cellbounds.disclosure.policies.attacker import LARGE
 from cellbounds.disclosure.policies.intruder import USUAL, Intruder
 from cellbounds.disclosure.policies.knowledge import Knowledge, informed
 from cellbounds.errors import InconsistentRelease, Unsettled
-from cellbounds.results import ValueSet
+from cellbounds.results import Attainable, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
@@ -74,6 +74,8 @@ class PublishedRisk:
         What was not asked, or not assumed.
     sentences
         What the intruder knows besides the figures.
+    answers
+        What was worked out, margin by margin, for certificates.
     """
 
     published: Published
@@ -81,6 +83,7 @@ class PublishedRisk:
     seconds: float
     notes: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
+    answers: tuple[Attainable, ...] = ()
 
     @property
     def disclosed(self) -> int:
@@ -140,11 +143,11 @@ def work_out(
     begun = time.perf_counter()
     try:
         known = _with_zeros_shown(published, knows, intruder, budget)
-        found, notes = _found(published, known, every_count, progress, budget)
+        found, notes, answers = _found(published, known, every_count, progress, budget)
     except InconsistentRelease:
         # Zeros that are printed do not mean that none is hidden, then.
         known = informed(published.release, None, knows, intruder, effort=budget)
-        found, notes = _found(published, known, every_count, progress, budget)
+        found, notes, answers = _found(published, known, every_count, progress, budget)
     tables = tuple(
         TableRisk(
             table,
@@ -162,7 +165,7 @@ def work_out(
     if outer:
         notes = (*notes, f"{counted(outer, 'cell is', 'cells are')} {OUTER}")
     seconds_taken = time.perf_counter() - begun
-    return PublishedRisk(published, tables, seconds_taken, notes, known.sentences)
+    return PublishedRisk(published, tables, seconds_taken, notes, known.sentences, answers)
 
 
 def _found(
@@ -171,11 +174,11 @@ def _found(
     every_count: bool | None,
     progress: Callable[[str], None] | None,
     budget: Budget,
-) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...]]:
-    """What cells can hold, table by table, and what there is to say about that."""
+) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...], tuple[Attainable, ...]]:
+    """What cells can hold, table by table, what there is to say about that, and the answers."""
     asked = published.questions()
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
-    notes = list(known.notes)
+    notes, answers = list(known.notes), list[Attainable]()
     for place, (table, question) in enumerate(asked):
         if not question.over:
             notes.append(f"{table.where}: the grand total is hidden; it was not asked about")
@@ -186,24 +189,29 @@ def _found(
         values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
         with suppress(Unsettled):
             wide = part.deadline is not None if every_count is None else every_count
-            values = list(_values(known.release, question, part, wide=wide))
+            answer = _asked(known.release, question, part)
+            answers.append(answer)
+            values = list(_values(answer, part, wide=wide))
         found[id(table)].update(zip(question.places, values, strict=True))
-    return found, tuple(dict.fromkeys(notes))
+    return found, tuple(dict.fromkeys(notes)), tuple(answers)
 
 
-def _values(
-    release: Release, question: Question, budget: Budget, *, wide: bool
-) -> Iterator[ValueSet]:
-    """What each cell of a question can hold; of many cells first which are known exactly."""
+def _asked(release: Release, question: Question, budget: Budget) -> Attainable:
+    """The answer of a question; of many cells only which are known exactly, at first."""
     asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
     if len(question.cells) < LARGE:
-        return (values for _, values in attainable(release, **asked).items())
-    answer = attainable_enough(release, _perhaps_known, **asked)
-    if wide and not budget.spent:
+        return attainable(release, **asked)
+    return attainable_enough(release, _perhaps_known, **asked)
+
+
+def _values(answer: Attainable, budget: Budget, *, wide: bool) -> Iterator[ValueSet]:
+    """What each cell can hold; of many cells only if that is wanted, and there is time."""
+    if answer.size >= LARGE:
+        if not wide or budget.spent:
+            return (values for _, values in answer.between_ends())
         with suppress(Late):
             answer.gather()
-            return (values for _, values in answer.items())
-    return (values for _, values in answer.between_ends())
+    return (values for _, values in answer.items())
 
 
 def _perhaps_known(proven: IntArray, attained: IntArray) -> tuple[BoolArray, bool]:
