@@ -193,6 +193,8 @@ def test_signed_anew_without_a_statement(case, data):
     gone = data.draw(st.integers(0, len(release.statements) - 1))
     left = [one for place, one in enumerate(release.statements) if place != gone]
     weaker = cb.Release(release.domain, left)
-    wrong = made | {"release": json.loads(json.dumps({"digest": weaker.digest, **weaker.to_dict()}))}
+    wrong = made | {
+        "release": json.loads(json.dumps({"digest": weaker.digest, **weaker.to_dict()}))
+    }
     if not is_true(wrong, weaker, listed(weaker, case.largest + 2)):
         assert not settled(wrong)

@@ -203,9 +203,7 @@ CERTIFYING = 0.75
 """The part of what is left for finding witnesses and proofs; then they are to be written."""
 
 
-def write_certificate(
-    answer: CertifiedAnswer, path: str, budget: Budget, *, private: bool
-) -> None:
+def write_certificate(answer: CertifiedAnswer, path: str, budget: Budget, *, private: bool) -> None:
     """Write the certificate of an answer."""
     certificate = answer.certificate(budget=budget.share(CERTIFYING))
     text = json.dumps(certificate, ensure_ascii=False) + "\n"

@@ -60,7 +60,6 @@ class Query:
             return CellIndex(chosen=self.cells)
         return CellIndex(tuple(len(domain.levels(name)) for name in self.over))
 
-
     def figures(self, domain: Domain) -> IntArray:
         """The same as places in the margin, laid out flat."""
         shape = tuple(len(domain.levels(name)) for name in self.over)

@@ -1,4 +1,4 @@
-"""Which of many cells are known exactly: tables that differ, and steps that leave nothing to differ.
+"""Which of many cells are known exactly: steps that leave nothing to differ, tables that do.
 
 Let v be how another consistent table differs from the one that is shown. A figure that is published
 exactly does not change: the v of its cells add up to 0. A figure that is published with limits can

@@ -48,7 +48,9 @@ def stated_sums(system: System, size: int) -> Problem | None:
         return None
     problem = raw_problem(system, size)
     factors = problem.coefficients[problem.starts[:-1]]
-    if (factors <= 0).any() or (problem.coefficients != np.repeat(factors, np.diff(problem.starts))).any():
+    if (factors <= 0).any() or (
+        problem.coefficients != np.repeat(factors, np.diff(problem.starts))
+    ).any():
         return None
     low = np.where(problem.row_lower == NO_LOWER, NO_LOWER, problem.row_lower // factors)
     high = np.where(problem.row_upper == NO_UPPER, NO_UPPER, problem.row_upper // factors)
@@ -211,9 +213,7 @@ def _echelon(equations: Equations, groups: IntArray) -> Echelon:
     return echelon_of(equations, groups + np.bincount(equations.columns, minlength=equations.size))
 
 
-def _origins(
-    echelon: Echelon, last: BoolArray, multipliers: IntArray, first: int
-) -> Steps | None:
+def _origins(echelon: Echelon, last: BoolArray, multipliers: IntArray, first: int) -> Steps | None:
     """A combination of the rows with pivots in the last columns, in terms of those they are of."""
     rows = np.sort(echelon.row_of[(echelon.row_of >= 0) & last])
     times = np.zeros(len(echelon.starts) - 1, dtype=np.int64)
