@@ -9,12 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cellbounds.data.published import Cell, PublishedTable
+import numpy as np
+
+from cellbounds.data.published import UNKNOWN, ZERO, Cell, PublishedTable
 from cellbounds.disclosure.auditing import CellRisk
 from cellbounds.disclosure.policies.attacker import LARGE
 from cellbounds.disclosure.policies.intruder import USUAL, Intruder
 from cellbounds.disclosure.policies.knowledge import Knowledge, informed
-from cellbounds.errors import InconsistentRelease, Unsettled
+from cellbounds.disclosure.policies.policy import Policy
+from cellbounds.disclosure.policies.rule import DEPENDS, RUNS, CellRule
+from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
+from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
 from cellbounds.results import Attainable, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
@@ -74,6 +79,11 @@ class PublishedRisk:
         What was not asked, or not assumed.
     sentences
         What the intruder knows besides the figures.
+    policy
+        What they were judged by; None if only counts that are known exactly matter.
+    findings
+        What its rules say of each table, cell by cell: of those that show no number, and of the
+        figures that are shown.
     answers
         What was worked out, margin by margin, for certificates.
     """
@@ -83,7 +93,18 @@ class PublishedRisk:
     seconds: float
     notes: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
+    policy: Policy | None = None
+    findings: tuple[tuple[Finding, ...], ...] = ()
     answers: tuple[Attainable, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst finding; without a policy, whether a suppressed count is known exactly."""
+        if self.policy is not None:
+            return worst(one.outcome for some in self.findings for one in some)
+        if self.disclosed:
+            return Outcome.UNSAFE
+        return Outcome.UNDECIDED if self.unsettled else Outcome.SAFE
 
     @property
     def disclosed(self) -> int:
@@ -109,7 +130,8 @@ def work_out(
     published: Published,
     *,
     knows: Sequence[Statement] = (),
-    intruder: Intruder = USUAL,
+    intruder: Intruder | None = None,
+    policy: Policy | None = None,
     every_count: bool | None = None,
     progress: Callable[[str], None] | None = None,
     budget: Budget = UNLIMITED,
@@ -123,10 +145,19 @@ def work_out(
         The tables.
     knows, intruder
         What somebody knows besides what is published. Where a table prints a zero anywhere, zeros
-        are shown, so that its hidden counts are at least 1 (``intruder.zeros``).
+        are shown, so that its hidden counts are at least 1 (``intruder.zeros``). The intruder is
+        that of the policy unless given.
+    policy
+        Rules to judge the tables by, without the true counts: UNSAFE is what breaks a rule whatever
+        they are.
     every_count
         Of many cells, whether every count that they can have is asked for, beyond whether it is
         one only; unless said, if there is a budget.
+
+    Raises
+    ------
+    InvalidInput
+        If the policy asks for more than what single cells can be.
 
     Examples
     --------
@@ -141,6 +172,10 @@ def work_out(
     [(('North', 'f'), ValueSet(2)), (('North', 'm'), ValueSet(4))]
     """
     begun = time.perf_counter()
+    if policy is not None:
+        _check_asked(policy, published)
+    if intruder is None:
+        intruder = USUAL if policy is None else policy.against
     try:
         known = _with_zeros_shown(published, knows, intruder, budget)
         found, notes, answers = _found(published, known, every_count, progress, budget)
@@ -151,11 +186,7 @@ def work_out(
     tables = tuple(
         TableRisk(
             table,
-            tuple(
-                CellRisk(cell, found[id(table)][cell])
-                for cell in table.unsure
-                if cell in found[id(table)]
-            ),
+            tuple(CellRisk(cell, found[id(table)][cell]) for cell in table.unsure),
         )
         for table in published.tables
     )
@@ -165,7 +196,63 @@ def work_out(
     if outer:
         notes = (*notes, f"{counted(outer, 'cell is', 'cells are')} {OUTER}")
     seconds_taken = time.perf_counter() - begun
-    return PublishedRisk(published, tables, seconds_taken, notes, known.sentences, answers)
+    return PublishedRisk(
+        published,
+        tables,
+        seconds_taken,
+        notes,
+        known.sentences,
+        policy,
+        () if policy is None else tuple(tuple(_findings(one, policy)) for one in tables),
+        answers,
+    )
+
+
+def _check_asked(policy: Policy, published: Published) -> None:
+    """Refuse rules and figures that single cells are not enough for."""
+    instead = (
+        "write the tables as a release file (`cellbounds show FILE --release FILE.toml`) and "
+        "attack that"
+    )
+    for rule in policy.rules:
+        if not (isinstance(rule, CellRule) or rule.about_figures):
+            raise InvalidInput(
+                f"the rule {rule.name} of the policy {policy.name} is not asked of tables, which "
+                f"are judged cell by cell; {instead}"
+            )
+    if policy.respondent:
+        raise InvalidInput(
+            f"the policy {policy.name} asks what respondents learn, which is not asked of tables; "
+            f"{instead}"
+        )
+    if any(table.base or table.noise is not None for table in published.tables):
+        raise InvalidInput(
+            f"the policy {policy.name} for a table whose figures are rounded or noisy, each of "
+            f"which would have to be worked out; {instead}"
+        )
+
+
+def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
+    """What rules say of hidden counts and ranges, and of the figures that are shown."""
+    table = one.table
+    at = table.variables
+    for rule in policy.rules:
+        for cell, entry in table.entries.items():
+            count = 0 if entry == ZERO else entry
+            if isinstance(count, int) and rule.unshown(np.array([count])).item():
+                words = "the figure is shown"
+                yield Finding(rule.name, Outcome.UNSAFE, at, cell, words, "hiding it", figure=True)
+        if not isinstance(rule, CellRule):
+            continue
+        for risk in one.cells:
+            if table.entries[risk.labels] == UNKNOWN:
+                continue  # nothing was hidden there
+            outcome, values = rule.outcome_outside(risk.values), risk.values
+            words = f"attainable: {values.possible.text(RUNS)}"
+            if outcome is Outcome.UNDECIDED:
+                words += f"; {DEPENDS if values.settled else 'not settled in time'}"
+            change = "" if outcome is Outcome.SAFE else f"{rule.lacks(values)}: hiding more"
+            yield Finding(rule.name, outcome, at, risk.labels, words, change, values)
 
 
 def _found(
@@ -180,9 +267,6 @@ def _found(
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
     notes, answers = list(known.notes), list[Attainable]()
     for place, (table, question) in enumerate(asked):
-        if not question.over:
-            notes.append(f"{table.where}: the grand total is hidden; it was not asked about")
-            continue
         if progress is not None:
             progress(f"working out {' x '.join(question.over)}")
         part = budget.share(1 / (len(asked) - place))

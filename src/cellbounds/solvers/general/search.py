@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,10 +15,11 @@ from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
+from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.general.constant_sums import (
     Constants,
     connected,
@@ -52,6 +53,26 @@ class Solvers:
         self.full, self.small = full, small
         self._interior: LinearProgram | None = None
         self._parts: dict[int, IntegerProgram] = {}
+        self._splitting: Splitting | None = None
+        self._splits: bool | None = None
+
+    def splitting(self, release: Release, table: IntArray) -> Splitting | None:
+        """The splitting of a large release of complete margins; None if it is not one.
+
+        It is the same whichever table (flat, of the whole) it is made from.
+        """
+        if self._splitting is None and self.splits(release):
+            faces = list((margin_axes(release) or {}).values())
+            limits = self.full.lower, self.full.upper
+            self._splitting = Splitting(release.domain.shape, faces, *limits, table)
+        return self._splitting
+
+    def splits(self, release: Release) -> bool:
+        """Whether bounds are found faster by splitting than by programs."""
+        if self._splits is None:
+            large = len(self.small.lower) >= SPLIT and not (self.full.upper == NO_UPPER).any()
+            self._splits = large and margin_axes(release) is not None
+        return self._splits
 
     def program(self) -> LinearProgram:
         """The linear relaxation: always the same one if it does not remember its last answer.
@@ -103,6 +124,15 @@ class Solvers:
         capped = np.where(endless, self.small.lower + CAP, self.small.upper)
         return replace(self.small, upper=capped)
 
+
+SPLIT = 500
+"""Cells left from which on splitting beats programs, where there are complete margins alone."""
+
+TOGETHER = 64
+"""Bounds that are split at a time: as many tables as a processor's cache holds."""
+
+REPAIRS = 300_000
+"""Proposals for a table in which one cell has another count: about a tenth of a second."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -462,9 +492,31 @@ class Search:
     def _wandering(self) -> Iterator[IntArray]:
         if self.walker.possible:
             yield from self.walker.around(self.pool.at(0), self._aims)
+            yield from self._repairs()
         start = self.pool.at(0)[self.numbers]
         for cells in tables_around(self.small, start, lambda: self._aims()[self.numbers]):
             yield self.expand(cells)
+
+    def _repairs(self) -> Iterator[IntArray]:
+        """Tables in which sums of one cell have other values than in all so far."""
+        for place in np.flatnonzero(self.unmoved()).tolist():
+            value = int(self.pool.ends[0, place])
+            for side in (1, 0):
+                there = value - SIGNS[side]
+                outside = not self.proven[0, place] <= there <= self.proven[1, place]
+                if outside or not self.unmoved()[place] or len(self.asked.members(place)) > 1:
+                    continue
+                counts = self.pool.at(len(self.pool) - 1)
+                if self._repaired(counts, place, there, REPAIRS, UNLIMITED):
+                    yield counts
+
+    def _repaired(
+        self, counts: IntArray, place: int, value: int, proposals: int, effort: Budget
+    ) -> bool:
+        """Lead counts with the right sums to a table with a value in one cell, if that succeeds."""
+        lower, upper = self.full.lower.copy(), self.full.upper.copy()
+        lower[self.asked.members(place)] = upper[self.asked.members(place)] = value
+        return self.walker.repaired(counts, lower, upper, proposals, effort)
 
     def _aims(self) -> BoolArray:
         """The cells of sums that walks should still move."""
@@ -478,11 +530,31 @@ class Search:
 
     # The steps, from cheap to dear; each may be asked for one bound.
 
+    def by_splitting(self, bounds: Sequence[tuple[int, int]], effort: Budget) -> list[SplitBound]:
+        """Bounds proven by splitting, many at once; none if that is not for this release."""
+        splitting = None
+        if len(self.pool):
+            splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        if splitting is None:
+            return []
+        asked = [
+            Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
+            for p, side in bounds
+        ]
+        answers = splitting.solve(asked, together=TOGETHER, spent=lambda: effort.spent)
+        for (place, side), answer in zip(bounds, answers, strict=True):
+            if answer.proven is not None:
+                self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
+        return answers
+
     def by_program(self, place: int, side: int, seconds: float | None) -> IntArray | None:
         """A bound proven by a dual vector, perhaps a table; gives the table of real numbers."""
         cells, constant = self.objective(place)
         if not len(cells):
             return None
+        for split in self.by_splitting([(place, side)], Budget.of(seconds)):
+            if split.converged or self.settled(place, side):
+                return split.table
         sign = SIGNS[side]
         proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
         if proposal is None:
@@ -498,6 +570,20 @@ class Search:
         if not self.program.interior:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
+
+    def by_rounding(self, place: int, side: int, proposals: int, effort: Budget) -> None:
+        """Look for a table where the proof ends: split, round, and repair what is out of limits."""
+        members = self.asked.members(place)
+        splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        real = self.by_program(place, side, effort.left)
+        if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
+            return
+        goal = int(self.proven[side, place])
+        real[members] = goal
+        real = np.clip(real, self.full.lower, self.full.upper)
+        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
+        if self._repaired(counts, place, goal, proposals, effort):
+            self.pool.add(counts)
 
     def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.
@@ -562,7 +648,7 @@ class Search:
     @property
     def program_is_dear(self) -> bool:
         """Whether a walk costs less than a linear program."""
-        return len(self.small.cells) >= INTERIOR
+        return len(self.small.cells) >= INTERIOR or self.solvers.splits(self.release)
 
     @property
     def capped(self) -> bool:
