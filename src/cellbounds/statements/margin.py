@@ -169,10 +169,10 @@ class Margin(BoundedCounts, Tabulated):
         ]
         for place, entry in enumerate(flat):
             if self.base is not None and isinstance(entry, int) and entry % self.base:
-                # Not the figure itself: who says so of a table that was not rounded has true counts.
+                # Not the figure itself: a table that was not rounded holds true counts.
                 raise InvalidInput(
-                    f"{what} {_where(place, given)} is no multiple of the base {self.base}; correct "
-                    "the figure or the base"
+                    f"{what} {_where(place, given)} is no multiple of the base {self.base}; "
+                    "correct the figure or the base"
                 )
             if (
                 self.below is not None
