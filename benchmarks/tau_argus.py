@@ -83,11 +83,19 @@ def linear_intervals(
     published: Published, counts: Mapping[Any, int]
 ) -> dict[tuple[object, ...], tuple[float, float]]:
     """The interval of the linear relaxation for each hidden cell, for the audit's attacker."""
-    domain, smallest = published.release.domain, min(counts.values())
-    least = [min(max(counts[cell] - 1, 0), smallest) for cell in domain.cells()]
-    known = cb.Known(list(domain.names), lower=np.reshape(least, domain.shape))
-    statements = [*published.release.statements, *([known] if smallest else [])]
-    release = cb.Release(domain, statements)
+    smallest, statements = min(counts.values()), list(published.release.statements)
+    for _, question in published.questions():
+        least = {}
+        for cell, place in zip(question.cells, question.places, strict=True):
+            inside = (
+                count
+                for labels, count in counts.items()
+                if all(code in ("Total", label) for code, label in zip(place, labels, strict=True))
+            )
+            least[cell] = min(sum(inside) - 1, smallest)
+        if smallest:
+            statements.append(cb.Known(list(question.over), lower=least))
+    release = cb.Release(published.release.domain, statements)
     found: dict[tuple[object, ...], tuple[float, float]] = {}
     for _, question in published.questions():
         if question.over:
