@@ -24,7 +24,7 @@ sheet_options = options.combined(
     level_options,
     option("--base INTEGER", "Numbers are rounded to multiples of this (the rounding base)."),
     option(
-        "--base-rounding nearest|half-even|down|up|random",
+        "--base-rounding nearest|half-even|down|up|random|controlled|controlled-2|controlled-3",
         "How they are rounded; nearest unless given.",
     ),
     option(

@@ -146,11 +146,12 @@ class PublishedTable:
 
     @property
     def unsure(self) -> tuple[Cell, ...]:
-        """The cells that do not show a number: hidden, unknown, ranges."""
+        """The cells that do not show their count: hidden, unknown, ranges, rounded."""
+        rounded = self.base is not None
         return tuple(
             cell
             for cell, entry in self.entries.items()
-            if not isinstance(entry, int) and entry != ZERO
+            if (rounded or not isinstance(entry, int)) and entry != ZERO
         )
 
     @property
@@ -209,8 +210,8 @@ class PublishedTable:
     def _cells(self) -> str:
         hidden, zeros = len(self.hidden), sum(entry == ZERO for entry in self.entries.values())
         unknown = sum(entry == UNKNOWN for entry in self.entries.values())
-        ranges = len(self.unsure) - hidden - unknown
-        shown = len(self.entries) - hidden - unknown - ranges - zeros
+        shown = sum(isinstance(entry, int) for entry in self.entries.values())
+        ranges = len(self.entries) - hidden - unknown - shown - zeros
         parts = [f"{len(self.entries):,}", f"{shown:,} with a number"]
         for count, what in (
             (zeros, "zero"),

@@ -50,7 +50,7 @@ def mark_of(cell: CellRisk) -> str:
     """How much is known of a cell."""
     if cell.disclosed:
         return "exact"
-    if not cell.values.settled:
+    if cell.disclosed is None:
         return "not settled"
     return "narrow" if cell.narrow else ""
 
@@ -60,7 +60,7 @@ def headline(risk: PublishedRisk) -> str:
     hidden = [cell for one in risk.tables for cell in one.hidden]
     if not hidden:
         others = sum(len(one.cells) for one in risk.tables)
-        return f"No count is hidden; {counted(others, 'cell')} shown as ranges or unknown"
+        return f"No count is hidden; {counted(others, 'cell')} shown as ranges, rounded or unknown"
     marks = [mark_of(cell) for cell in hidden]
     rounded = sum(len(one.table.inexact) for one in risk.tables)
     said = [f"{counted(len(hidden) - rounded, 'count is', 'counts are')} hidden"]
