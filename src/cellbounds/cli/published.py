@@ -63,7 +63,7 @@ def show(given: Given) -> int:
 
 
 def attack_tables(given: Given) -> int:
-    """Show what anybody can work out about the cells of tables that show no number."""
+    """Show what anybody can work out about the cells of tables that do not show their count."""
     from cellbounds.disclosure.published_cells import work_out
     from cellbounds.report.published_report import render
 

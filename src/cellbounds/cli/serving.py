@@ -50,7 +50,8 @@ def serve(given: Given) -> int:
     library("starlette", needed_for="pages in the browser", extra="web")
     library("uvicorn", needed_for="pages in the browser", extra="web")
     from cellbounds.web.request_pages import judge_waiting
-    from cellbounds.web.serving import opened_site, serve as serve_site
+    from cellbounds.web.serving import opened_site
+    from cellbounds.web.serving import serve as serve_site
     from cellbounds.web.settings import Settings, listed
 
     check_outputs([given.token_file], [given.what, *given.tables])

@@ -1,4 +1,4 @@
-"""What anybody can work out about the cells of published tables that show no number."""
+"""What anybody can work out about the cells of published tables that do not show their count."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class TableRisk:
     table
         The table as it was understood.
     cells
-        Each cell that shows no number, with the counts that it can have; in the order of print.
+        Each cell that shows no count (none at all, or a rounded or noisy one), with the counts that
+        it can have.
     """
 
     table: PublishedTable
@@ -58,8 +59,8 @@ class TableRisk:
 
     @property
     def hidden(self) -> list[CellRisk]:
-        """The cells whose count was suppressed."""
-        hidden = frozenset(self.table.hidden)
+        """The cells whose count was suppressed, rounded or changed by noise."""
+        hidden = frozenset((*self.table.hidden, *self.table.inexact))
         return [cell for cell in self.cells if cell.labels in hidden]
 
 
@@ -82,8 +83,8 @@ class PublishedRisk:
     policy
         What they were judged by; None if only counts that are known exactly matter.
     findings
-        What its rules say of each table, cell by cell: of those that show no number, and of the
-        figures that are shown.
+        What its rules say of each table, cell by cell: of counts that are not shown, and of figures
+        that are.
     answers
         What was worked out, margin by margin, for certificates.
     """
@@ -108,7 +109,7 @@ class PublishedRisk:
 
     @property
     def disclosed(self) -> int:
-        """How many suppressed counts are known exactly."""
+        """How many suppressed or rounded counts are known exactly."""
         return sum(cell.disclosed is True for one in self.tables for cell in one.hidden)
 
     @property
@@ -137,7 +138,7 @@ def work_out(
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> PublishedRisk:
-    """Work out every count that cells can have which show no number.
+    """Work out every count that cells can have which do not show it.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def work_out(
     """
     begun = time.perf_counter()
     if policy is not None:
-        _check_asked(policy, published)
+        _check_asked(policy)
     if intruder is None:
         intruder = USUAL if policy is None else policy.against
     try:
@@ -186,7 +187,9 @@ def work_out(
     tables = tuple(
         TableRisk(
             table,
-            tuple(CellRisk(cell, found[id(table)][cell]) for cell in table.unsure),
+            tuple(
+                CellRisk(cell, found[id(table)][cell]) for cell in (*table.unsure, *table.inexact)
+            ),
         )
         for table in published.tables
     )
@@ -208,8 +211,8 @@ def work_out(
     )
 
 
-def _check_asked(policy: Policy, published: Published) -> None:
-    """Refuse rules and figures that single cells are not enough for."""
+def _check_asked(policy: Policy) -> None:
+    """Refuse rules that single cells are not enough for."""
     instead = (
         "write the tables as a release file (`cellbounds show FILE --release FILE.toml`) and "
         "attack that"
@@ -225,21 +228,18 @@ def _check_asked(policy: Policy, published: Published) -> None:
             f"the policy {policy.name} asks what respondents learn, which is not asked of tables; "
             f"{instead}"
         )
-    if any(table.base or table.noise is not None for table in published.tables):
-        raise InvalidInput(
-            f"the policy {policy.name} for a table whose figures are rounded or noisy, each of "
-            f"which would have to be worked out; {instead}"
-        )
 
 
 def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
     """What rules say of hidden counts and ranges, and of the figures that are shown."""
     table = one.table
-    at = table.variables
+    at, inexact = table.variables, frozenset(table.inexact)
     for rule in policy.rules:
         for cell, entry in table.entries.items():
             count = 0 if entry == ZERO else entry
-            if isinstance(count, int) and rule.unshown(np.array([count])).item():
+            # A rounded figure is no count: what it can be is worked out below.
+            exact = rule.about_figures or cell not in inexact
+            if isinstance(count, int) and exact and rule.unshown(np.array([count])).item():
                 words = "the figure is shown"
                 yield Finding(rule.name, Outcome.UNSAFE, at, cell, words, "hiding it", figure=True)
         if not isinstance(rule, CellRule):
@@ -266,6 +266,7 @@ def _found(
     asked = published.questions()
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
     notes, answers = list(known.notes), list[Attainable]()
+    release = published.asking(known.release)
     for place, (table, question) in enumerate(asked):
         if progress is not None:
             progress(f"working out {' x '.join(question.over)}")
@@ -273,7 +274,7 @@ def _found(
         values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
         with suppress(Unsettled):
             wide = part.deadline is not None if every_count is None else every_count
-            answer = _asked(known.release, question, part)
+            answer = _asked(release, question, part)
             answers.append(answer)
             values = list(_values(answer, part, wide=wide))
         found[id(table)].update(zip(question.places, values, strict=True))
