@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import cellbounds as cb
+from cellbounds.disclosure.protecting import Protected
 from cellbounds.policies import Policy, SmallCounts
 
 DATA = Path("../shared/instances/suppression")
@@ -145,6 +146,7 @@ def main() -> None:
             done = cb.protect(
                 table, *margins, policy=Policy("bench", rules=(rule,), intruder=known)
             )
+            assert isinstance(done, Protected)
             seconds = time.perf_counter() - begun
             bound = "proven" if done.optimal else f"{done.bound} ({done.gap:.1%})"
             lost = f", {len(done.unprotectable)} cannot" if done.unprotectable else ""

@@ -23,6 +23,8 @@ from cellbounds.disclosure.protecting.earlier import (
     said_of_cells,
     same_people,
 )
+from cellbounds.disclosure.protecting.finished import Finished
+from cellbounds.disclosure.protecting.intervals import ranged
 from cellbounds.disclosure.protecting.patterns import hopeless
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
 from cellbounds.disclosure.protecting.protected import (
@@ -32,6 +34,7 @@ from cellbounds.disclosure.protecting.protected import (
     cells_named,
 )
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, published_cells
+from cellbounds.disclosure.protecting.rounding import rounded
 from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
 from cellbounds.disclosure.protecting.whole_moves import Shown, whole_moves
 from cellbounds.errors import InvalidInput
@@ -56,6 +59,9 @@ def protect(
     table: Table,
     *statements: str,
     policy: Policy | str | Path = DEFAULT,
+    method: str = "suppress",
+    base: int | None = None,
+    widths: Sequence[int] | None = None,
     cost: str | Mapping[str, Any] = "counts",
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
@@ -66,14 +72,16 @@ def protect(
     work: int = WORK,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
-) -> Protected:
-    """Hide as little as possible of published tables so that a policy is kept: cell suppression.
+) -> Finished:
+    """Change published tables as little as possible so that a policy is kept.
 
-    Small counts are hidden (primary suppression), and further figures (secondary) so that nobody
-    can work them out from totals and from each other. The intruder knows that zeros are shown,
-    unless the policy hides them too: a hidden count is at least 1. What comes out is attacked with
-    the methods of :func:`judge`; a lower bound on the cost of any pattern is proven in whole
-    numbers.
+    By suppression, small counts are hidden (primary), and further figures (secondary) so that
+    nobody can work them out from totals and from each other. The intruder knows that zeros are
+    shown, unless the policy hides them too: a hidden count is at least 1. By intervals, figures are
+    shown as ranges instead, the narrowest that will do. By controlled rounding, every figure
+    becomes a multiple of a base beside its count, and totals add up. What comes out is attacked
+    with the methods of :func:`judge`; a lower bound on what any result of the method loses is
+    proven in whole numbers.
 
     Parameters
     ----------
@@ -85,6 +93,15 @@ def protect(
     policy
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
+    method
+        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges) or ``"round"`` (controlled
+        rounding).
+    base
+        What figures are rounded to multiples of. Unless said, the smallest of 3, 5, 10, 20, 50, 100
+        that is larger than small counts, and is judged safe.
+    widths
+        How wide ranges may be, each a multiple of the one before: 5, 10, 50, 100, ... unless said.
+        Ranges of a width lie side by side, so that their ends tell nothing more.
     cost
         What hiding a secondary figure costs: ``"counts"`` (the count), ``"cells"`` (1), or whole
         numbers of your own for some margins: ``{"[mun]": [5, 1, 9]}``; others cost their counts.
@@ -111,13 +128,14 @@ def protect(
 
     Returns
     -------
-    Protected
-        The pattern with its cost, a bound on any pattern's cost, and the verdict on it.
+    Protected, Ranged or Rounded
+        What to publish, what it costs, a bound on any result's cost, and the verdict on it.
 
     Raises
     ------
     InvalidInput
-        If a figure must be hidden and must be kept, or a cost is none.
+        If a figure must be hidden and must be kept, a cost is none, or an option does not go with
+        the method.
     UnsupportedRelease
         If something else than exact margins is to be published.
 
@@ -140,6 +158,13 @@ def protect(
         raise InvalidInput(f"work={work!r}; give a whole number of millions of steps, 0 or more")
     chosen = policy_of(policy)
     table = with_known_structure(table)
+    given = {"base": base is not None, "widths": widths is not None, "cost": cost != "counts"}
+    given |= {"marked": marked, "released": released is not None}
+    _check_method(method, **given, keep=keep, prefer=prefer, earlier=earlier)
+    if method == "intervals":
+        return ranged(table, statements, chosen, widths=widths, total=total, budget=budget)
+    if method == "round":
+        return rounded(table, statements, chosen, base=base, total=total, budget=budget)
     release = publish(table, *statements, total=total)
     out = None if released is None else same_people(released, release)
     cells = published_cells(
@@ -192,6 +217,26 @@ def protect(
             *_notes(asked, shown, chosen, known_total=cells.total is not None),
         ),
     )
+
+
+METHODS = {
+    "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released"),
+    "intervals": ("widths",),
+    "round": ("base",),
+}
+"""The ways to protect a table, and the options that go with each."""
+
+
+def _check_method(method: object, **given: object) -> None:
+    if method not in METHODS:
+        raise InvalidInput(f"method={method!r}; choose one of {', '.join(METHODS)}")
+    for name, value in given.items():
+        fitting = [one for one, options in METHODS.items() if name in options]
+        if value and method not in fitting:
+            raise InvalidInput(
+                f"{name} goes with the method {' or '.join(fitting)}, not with {method}; leave it "
+                "out"
+            )
 
 
 def suppression_problem(
