@@ -136,7 +136,7 @@ def test_printed_ranges_and_rounded_figures_are_read_back(run, table, tmp_path):
 
 def test_ways_side_by_side(table):
     found = cb.compare(table, ALL)
-    assert {way.method for way in found} == {"suppress", "intervals", "round"}
+    assert {way.method for way in found} == {"suppress", "intervals", "round", "recode"}
     assert found.outcome is cb.Outcome.SAFE
     assert found.best is found[0]
     assert list(found.columns()["kept"]) == sorted(found.columns()["kept"], reverse=True)
@@ -167,7 +167,7 @@ def test_compare_as_a_command(run, tmp_path):
     assert result["best"] == "round"
     assert [way["method"] for way in result["ways"]] == ["round"]
     assert run("compare", "t.csv", ALL, "--format", "csv", "-o", "c.csv").return_value == 0
-    assert (tmp_path / "c.csv").read_text().count("\n") == 4
+    assert (tmp_path / "c.csv").read_text().count("\n") == 5
 
 
 @pytest.mark.parametrize(
