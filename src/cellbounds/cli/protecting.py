@@ -102,8 +102,8 @@ def protect(given: Given) -> int:
     MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Small counts are
     hidden (primary suppression), and others (secondary) so that nobody can work them out, not even
     who knows that zeros are shown. Or figures are shown as ranges, all of them are rounded so that
-    totals add up, or levels are merged (--method). What is left is attacked and judged: the status is 0 if it is safe, 1
-    if it is not, 3 if that is not known.
+    totals add up, or levels are merged (--method). What is left is attacked and judged: the
+    status is 0 if it is safe, 1 if it is not, 3 if that is not known.
     """
     from cellbounds.disclosure.policies.verdict import worst
     from cellbounds.disclosure.protecting import protect as protect_table

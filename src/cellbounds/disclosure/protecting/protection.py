@@ -96,8 +96,8 @@ def protect(
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
     method
-        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges), ``"round"`` (controlled rounding)
-        or ``"recode"`` (levels merged until no small count is shown).
+        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges), ``"round"`` (controlled
+        rounding) or ``"recode"`` (levels merged until no small count is shown).
     base
         What figures are rounded to multiples of. Unless said, the smallest of 3, 5, 10, 20, 50, 100
         that is larger than small counts, and is judged safe.

@@ -1,9 +1,9 @@
 """Protect a table by recoding: levels are merged until no small count is left to be shown.
 
 Levels are merged with their neighbours, within the code above them if there is a hierarchy; where a
-branch is merged as a whole, its variable goes on at the coarser level; where two levels are left and
-these are merged, the variable is left out. Whatever the result is, the cell of a small count has
-become larger in one of its variables: so it is enough to try, for one small count at a time, the
+branch is merged as a whole, its variable goes on at the coarser level; where two levels are left
+and these are merged, the variable is left out. Whatever the result is, the cell of a small count
+has become larger in one of its variables: so it is enough to try, for one small count at a time, the
 neighbours of its levels. States are taken up by how many levels they have lost: the first without
 small counts has lost the fewest.
 """
@@ -233,7 +233,7 @@ class _Search:
         return frozenset().union(*(sets[place] for place in group))
 
     def run(self, effort: Budget) -> tuple[list[State], int]:
-        """States without small counts that lose the fewest levels, and a bound on what any loses."""
+        """States without small counts that lose the fewest levels, and what any loses at least."""
         heap: list[tuple[int, int, State]] = [(0, 0, self.first)]
         seen, found, order = {self.first}, list[State](), 0
         while heap:
@@ -245,7 +245,7 @@ class _Search:
                 found.append(state)
                 continue
             if len(seen) > STATES or effort.spent:
-                return found or [self._merged_on(state, effort)], lost
+                return found or [self._merged_on(state)], lost
             for wider in self._wider(state, small):
                 if wider not in seen:
                     seen.add(wider)
@@ -258,7 +258,7 @@ class _Search:
             )
         return found, self.lost(found[0])
 
-    def _merged_on(self, state: State, effort: Budget) -> State:
+    def _merged_on(self, state: State) -> State:
         """Merge one small count after another, where that loses the fewest levels."""
         small = self._small(state)
         while small is not None:
