@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,13 @@ from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, po
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.knowledge import hides_figures
 from cellbounds.disclosure.policies.rerunning import MOST_CELLS
-from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
+from cellbounds.disclosure.policies.scenarios import (
+    Case,
+    cases_of,
+    empty_rows,
+    spoken_margins,
+    with_counts,
+)
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable, Evidence, Unbounded
@@ -407,20 +414,21 @@ def design_cases(
 ) -> list[Case]:
     """What is judged of a design; of more cells than can be listed, the margins it speaks of.
 
-    Without the true counts (`unseen`), unless said, where nothing is rerun, or where they might
-    tell what hidden figures show; else whether the best design tells too much is asked afterwards.
+    Without the true counts (`unseen`), unless said, where nothing is rerun; else whether the best
+    design tells too much is asked afterwards.
     """
     policy, over = measures.policy, None
     if unseen is None:
-        alone = table.domain.size > MOST_CELLS
-        alike = not policy.tells() and hides_figures(release)
-        unseen = measures.independent and (alone or alike)
+        unseen = measures.independent and table.domain.size > MOST_CELLS
     narrowed = policy.within(release.domain, design.names)
     # Cells behind a margin that keeps these rules keep them too.
     if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
         spoken = [names for names, _ in spoken_margins(release).values()]
         policy, over = narrowed, [design.names, *spoken]
-    return cases_of(release, table, policy, over=over, independent=unseen)
+    cases = partial(cases_of, release, table, policy, over=over)
+    if measures.independent and not policy.tells() and hides_figures(release) and not unseen:
+        return with_counts(cases(independent=True), table)
+    return cases(independent=unseen)
 
 
 def utility_of(release: Release, table: Table, measures: Measures) -> float:
