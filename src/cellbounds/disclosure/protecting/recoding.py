@@ -3,9 +3,9 @@
 Levels are merged with their neighbours, within the code above them if there is a hierarchy; where a
 branch is merged as a whole, its variable goes on at the coarser level; where two levels are left
 and these are merged, the variable is left out. Whatever the result is, the cell of a small count
-has become larger in one of its variables: so it is enough to try, for one small count at a time, the
-neighbours of its levels. States are taken up by how many levels they have lost: the first without
-small counts has lost the fewest.
+has become larger in one of its variables: so it is enough to try, for one small count at a time,
+the neighbours of its levels. States are taken up by how many levels they have lost: the first
+without small counts has lost the fewest.
 """
 
 from __future__ import annotations
