@@ -128,8 +128,11 @@ _SUMMARIES = {
         "policy is kept.",
         "compare": "Protect TABLE in several ways, and put them side by side by what they keep.",
     },
-    "ledger_commands": {
+    "request_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",
+    },
+    "serving": {
+        "serve": "Explore tables, and decide on requests, in the browser.",
     },
     "tables": {
         "count": "Count the tables that fit a release, exactly.",

@@ -76,6 +76,11 @@ EXAMPLES = {
     "verify": "verify proof.json",
     "reproduce": "reproduce",
     "init": "ledger init koch4.ledger --table koch4.csv --keep-table",
+    "request": "ledger request koch4.ledger '[treatment]' --why 'a student'",
+    "requests": "ledger requests koch4.ledger --status waiting",
+    "decide": "ledger decide koch4.ledger 2 --approve --why harmless",
+    "withdraw": "ledger withdraw koch4.ledger 2",
+    "people": "ledger people koch4.ledger ann --roles administers,decides",
     "ask": 'ledger ask koch4.ledger "[center,status]"',
     "commit": 'ledger commit koch4.ledger "[center,status]" --why yearbook',
     "refuse": 'ledger refuse koch4.ledger "[recovery|center,status]@3" --why no',
@@ -428,6 +433,15 @@ intruder_option = option(
 )
 
 policy_options = combined(policy_option, option("--independent", INDEPENDENT), intruder_option)
+
+WITH_COUNTS = (
+    "By default what is chosen holds against an intruder who reruns the choice on every table that "
+    "fits, if there are at most 1024 cells; --with-counts: it is safe if he cannot."
+)
+
+choice_options = combined(
+    policy_option, option("--independent/--with-counts", WITH_COUNTS, default=None), intruder_option
+)
 
 
 knows_option = option(

@@ -67,6 +67,9 @@ def attack_tables(given: Given) -> int:
                 "show FILE --release FILE.toml` and attack that"
             )
     check_outputs([given.output], [*given.release, *given.knows, given.policy])
+    # The budget that is there anyway is not for ranges of thousands of cells.
+    source = click.get_current_context().get_parameter_source("seconds")
+    told = source is not click.core.ParameterSource.DEFAULT
     what = "reading the tables"
     with options.working(given, what, seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
@@ -79,6 +82,7 @@ def attack_tables(given: Given) -> int:
                 knows=knows,
                 intruder=policy.against,
                 policy=policy if policy_was_given() else None,
+                every_count=told,
                 progress=progress.say,
                 budget=budget,
             )

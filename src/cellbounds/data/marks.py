@@ -13,6 +13,9 @@ from cellbounds.errors import InvalidInput
 LONGEST = 40
 """Characters of a figure; longer texts are labels or notes."""
 
+MOST_KNOWN = 100_000
+"""Texts whose meaning is remembered."""
+
 _MEANINGS: dict[str, Entry] = {"hidden": HIDDEN, "unknown": UNKNOWN, "zero": ZERO}
 
 _DEFAULTS = {
@@ -58,6 +61,8 @@ class Legend:
 
     marks: Mapping[str, Entry] = field(default_factory=dict)
     thousands: str = ", '"
+    _known: dict[str, object] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What texts were found to say: a table prints the same ones again and again."""
 
     def is_figure(self, text: str) -> bool:
         """Whether a text can stand in a cell of a table: a number, a mark, a range.
@@ -95,6 +100,13 @@ class Legend:
         return entry
 
     def _read(self, text: str) -> object:
+        if text not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[text] = self._understood(text)
+        return self._known[text]
+
+    def _understood(self, text: str) -> object:
         plain = text.strip().translate(_SPACES)
         if len(plain) > LONGEST:
             return _NOTHING

@@ -463,8 +463,9 @@ class _Draft:
         for axis, name in enumerate(self.names):
             first, last = self.joint.get(name, (axis, axis))
             if first == last:
+                lines = self.lines(axis)
                 for code, parts in families(self.trees[name]):
-                    yield self.lines(axis), code, parts
+                    yield lines, code, parts
             elif first == axis:
                 trees = [self.trees[one] for one in self.names[first : last + 1]]
                 total = tuple(tree.total for tree in trees)

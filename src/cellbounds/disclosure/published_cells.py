@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from cellbounds.data.published import UNKNOWN, ZERO, Cell, PublishedTable
 from cellbounds.disclosure.auditing import CellRisk
+from cellbounds.disclosure.policies.attacker import LARGE
 from cellbounds.disclosure.policies.intruder import USUAL, Intruder
 from cellbounds.disclosure.policies.knowledge import Knowledge, informed
 from cellbounds.disclosure.policies.policy import Policy
@@ -18,10 +21,19 @@ from cellbounds.disclosure.policies.rule import DEPENDS, RUNS, CellRule
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
 from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
 from cellbounds.results import ValueSet
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.solvers.solve import attainable, bounds
-from cellbounds.statements import Statement
-from cellbounds.statements.published import Published
+from cellbounds.runtime.interrupts import Late
+from cellbounds.solvers.solve import attainable, attainable_enough
+from cellbounds.statements import Release, Statement
+from cellbounds.statements.published import Published, Question
+from cellbounds.text import counted
+
+OUTER = (
+    "not known exactly, but not every count was asked about: nobody can be outside of the range "
+    "shown, which may be too wide (--seconds gives time for more)"
+)
+"""What is said of ranges that are not settled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +110,8 @@ class PublishedRisk:
 
     @property
     def unsettled(self) -> int:
-        """How many cells were not settled in time."""
-        return sum(not cell.values.settled for one in self.tables for cell in one.cells)
+        """Of how many cells it is open whether they are known exactly."""
+        return sum(cell.disclosed is None for one in self.tables for cell in one.cells)
 
 
 _UNSETTLED = ValueSet((), unknown=[(0, None, 1)])
@@ -117,6 +129,7 @@ def work_out(
     knows: Sequence[Statement] = (),
     intruder: Intruder | None = None,
     policy: Policy | None = None,
+    every_count: bool | None = None,
     progress: Callable[[str], None] | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -134,6 +147,9 @@ def work_out(
     policy
         Rules to judge the tables by, without the true counts: UNSAFE is what breaks a rule whatever
         they are.
+    every_count
+        Of many cells, whether every count that they can have is asked for, beyond whether it is
+        one only; unless said, if there is a budget.
 
     Raises
     ------
@@ -157,22 +173,13 @@ def work_out(
         _check_asked(policy, published)
     if intruder is None:
         intruder = USUAL if policy is None else policy.against
-    known = _informed(published, knows, intruder, budget)
-    asked = published.questions()
-    found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
-    notes = list(known.notes)
-    for place, (table, question) in enumerate(asked):
-        if progress is not None:
-            progress(f"working out {' x '.join(question.over)}")
-        worked = dict.fromkeys(question.cells, _UNSETTLED)
-        part = budget.share(1 / (len(asked) - place))
-        with suppress(Unsettled):
-            answer = attainable(
-                known.release, over=question.over, cells=question.cells, budget=part
-            )
-            worked |= dict(answer.items())
-        values = (worked[cell] for cell in question.cells)
-        found[id(table)].update(zip(question.places, values, strict=True))
+    try:
+        known = _with_zeros_shown(published, knows, intruder, budget)
+        found, notes = _found(published, known, every_count, progress, budget)
+    except InconsistentRelease:
+        # Zeros that are printed do not mean that none is hidden, then.
+        known = informed(published.release, None, knows, intruder, effort=budget)
+        found, notes = _found(published, known, every_count, progress, budget)
     tables = tuple(
         TableRisk(
             table,
@@ -180,12 +187,17 @@ def work_out(
         )
         for table in published.tables
     )
+    outer = sum(
+        not one.values.settled and one.disclosed is False for t in tables for one in t.cells
+    )
+    if outer:
+        notes = (*notes, f"{counted(outer, 'cell is', 'cells are')} {OUTER}")
     seconds_taken = time.perf_counter() - begun
     return PublishedRisk(
         published,
         tables,
         seconds_taken,
-        tuple(notes),
+        notes,
         known.sentences,
         policy,
         () if policy is None else tuple(tuple(_findings(one, policy)) for one in tables),
@@ -239,20 +251,61 @@ def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
             yield Finding(rule.name, outcome, at, risk.labels, words, change, values)
 
 
-def _informed(
+def _found(
+    published: Published,
+    known: Knowledge,
+    every_count: bool | None,
+    progress: Callable[[str], None] | None,
+    budget: Budget,
+) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...]]:
+    """What cells can hold, table by table, and what there is to say about that."""
+    asked = published.questions()
+    found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
+    notes = list(known.notes)
+    for place, (table, question) in enumerate(asked):
+        if progress is not None:
+            progress(f"working out {' x '.join(question.over)}")
+        part = budget.share(1 / (len(asked) - place))
+        values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
+        with suppress(Unsettled):
+            wide = part.deadline is not None if every_count is None else every_count
+            values = list(_values(known.release, question, part, wide=wide))
+        found[id(table)].update(zip(question.places, values, strict=True))
+    return found, tuple(dict.fromkeys(notes))
+
+
+def _values(
+    release: Release, question: Question, budget: Budget, *, wide: bool
+) -> Iterator[ValueSet]:
+    """What each cell of a question can hold; of many cells first which are known exactly."""
+    asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
+    if len(question.cells) < LARGE:
+        return (values for _, values in attainable(release, **asked).items())
+    answer = attainable_enough(release, _perhaps_known, **asked)
+    if wide and not budget.spent:
+        with suppress(Late):
+            answer.gather()
+            return (values for _, values in answer.items())
+    return (values for _, values in answer.between_ends())
+
+
+def _perhaps_known(proven: IntArray, attained: IntArray) -> tuple[BoolArray, bool]:
+    """Cells that all tables so far agree on though nothing proves it."""
+    cells = (attained[0] == attained[1]) & (proven[0] != proven[1])
+    return cells, not cells.any()
+
+
+def _with_zeros_shown(
     published: Published, knows: Sequence[Statement], intruder: Intruder, budget: Budget
 ) -> Knowledge:
-    """The tables with all that the intruder knows besides.
+    """The tables with all that the intruder knows besides, which may turn out to be too much.
 
     That zeros are shown is a rule of a table, and not of its levels one by one.
     """
     release, hiding = published.release, [table for table in published.tables if table.hidden]
-    if intruder.zeros == "shown" and hiding and all(table.shows_zeros for table in hiding):
-        always = replace(intruder, zeros="always")
-        with suppress(InconsistentRelease):
-            known = informed(release, None, knows, always, effort=budget)
-            bounds(known.release, over=release.domain.names[:1], budget=budget.share(0.25))
-            others = [one for one in known.sentences if not one.startswith("a hidden count of [")]
-            zeros = "hidden counts are at least 1: zeros are printed"
-            return replace(known, sentences=(zeros, *others))
-    return informed(release, None, knows, intruder, effort=budget)
+    if intruder.zeros != "shown" or not hiding or not all(one.shows_zeros for one in hiding):
+        return informed(release, None, knows, intruder, effort=budget)
+    known = informed(release, None, knows, replace(intruder, zeros="always"), effort=budget)
+    others = [one for one in known.sentences if not one.startswith("a hidden count of [")]
+    zeros = "hidden counts are at least 1: zeros are printed"
+    return replace(known, sentences=(zeros, *others))

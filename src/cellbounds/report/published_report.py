@@ -50,7 +50,7 @@ def mark_of(cell: CellRisk) -> str:
     """How much is known of a cell."""
     if cell.disclosed:
         return "exact"
-    if not cell.values.settled:
+    if cell.disclosed is None:
         return "not settled"
     return "narrow" if cell.narrow else ""
 

@@ -171,9 +171,10 @@ class Margin(BoundedCounts, Tabulated):
         ]
         for place, entry in enumerate(flat):
             if self.base is not None and isinstance(entry, int) and entry % self.base:
+                # Not the figure itself: a table that was not rounded has true counts.
                 raise InvalidInput(
-                    f"{what} {_where(place, given)} is {entry}, which is no multiple of the base "
-                    f"{self.base}; correct the figure or the base"
+                    f"{what} {_where(place, given)} is no multiple of the base {self.base}; "
+                    "correct the figure or the base"
                 )
             if (
                 self.below is not None
@@ -181,9 +182,9 @@ class Margin(BoundedCounts, Tabulated):
                 and self._ends(entry)[1] < self.below
             ):
                 raise InvalidInput(
-                    f"{what} {_where(place, given)} is {entry}, but no count of at least "
-                    f"{self.below} is rounded to that; correct the figure or below=, or write a "
-                    "zero that is shown as '0-0'"
+                    f"{what} {_where(place, given)} is a figure that no count of at least "
+                    f"{self.below} is rounded to; correct the figure or below=, or write a zero "
+                    "that is shown as '0-0'"
                 )
             if self.noise is not None and isinstance(entry, int):
                 support = self.noise.support(entry)

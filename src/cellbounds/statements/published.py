@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -96,8 +96,9 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Q
     """The cells of a table that show no number, by the margin of the release they belong to."""
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
     trees = _trees(tables)
+    named = _naming(table, trees)
     for place in table.unsure:
-        over, cell = _named(table, trees, place)
+        over, cell = named(place)
         if not over:
             whole, code = _everybody(trees)
             over, cell = (whole,), (code,)
@@ -140,22 +141,6 @@ def _check_same(name: str, table: PublishedTable, tree: Hierarchy, whole: Hierar
     )
 
 
-def _named(
-    table: PublishedTable, trees: dict[str, Hierarchy], cell: Cell
-) -> tuple[tuple[str, ...], Cell]:
-    """The margin that a cell belongs to, and its codes there: totals are summed over."""
-    over: list[str] = []
-    codes: list[Label] = []
-    for name, tree, code in zip(table.variables, table.hierarchies.values(), cell, strict=True):
-        if code == tree.total:
-            continue
-        whole = trees[name]
-        names = whole.level_names(name)
-        over.append(name if not whole.children(code) else names[whole.depths()[code] - 1])
-        codes.append(code)
-    return tuple(over), tuple(codes)
-
-
 def _levels(
     table: PublishedTable, trees: dict[str, Hierarchy]
 ) -> dict[str, dict[Label, str | None]]:
@@ -172,16 +157,32 @@ def _levels(
     return level_of
 
 
+def _naming(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> Callable[[Cell], tuple[tuple[str, ...], Cell]]:
+    """What says which margin a cell belongs to, and its codes there: totals are summed over."""
+    level_of = list(_levels(table, trees).values())
+
+    def named(cell: Cell) -> tuple[tuple[str, ...], Cell]:
+        found = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
+        over = tuple(level for level in found if level is not None)
+        if len(over) == len(cell):
+            return over, cell
+        return over, tuple(
+            code for level, code in zip(found, cell, strict=True) if level is not None
+        )
+
+    return named
+
+
 def _margins(
     table: PublishedTable, trees: dict[str, Hierarchy]
 ) -> dict[tuple[str, ...], dict[Cell, Entry]]:
     """The entries by the margin they belong to, the finest first."""
-    level_of = _levels(table, trees)
+    named = _naming(table, trees)
     margins: dict[tuple[str, ...], dict[Cell, Entry]] = {}
     for cell, entry in table.entries.items():
-        named = [(level_of[name][code], code) for name, code in zip(level_of, cell, strict=True)]
-        over = tuple(level for level, _ in named if level is not None)
-        codes = tuple(code for level, code in named if level is not None)
+        over, codes = named(cell)
         margins.setdefault(over, {})[codes] = entry
     return dict(sorted(margins.items(), key=lambda item: -len(item[0])))
 
@@ -192,8 +193,14 @@ def _margin(
     margin = domain.project(over)
     check_cells(margin.size, table.where)
     entries = np.full(margin.shape, UNKNOWN, dtype=object)
-    for cell, entry in cells.items():
-        entries[margin.index(cell)] = 0 if entry == ZERO and table.base is None else entry
+    places = tuple(
+        [margin.position(name, code) for code in codes]
+        for name, codes in zip(over, zip(*cells, strict=True), strict=True)
+    )
+    zero = 0 if table.base is None else ZERO
+    shown = np.empty(len(cells), dtype=object)
+    shown[:] = [zero if entry == ZERO else entry for entry in cells.values()]
+    entries[places] = shown
     return Margin(over, entries, **_rule(table))
 
 

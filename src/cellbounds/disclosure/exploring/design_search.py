@@ -84,7 +84,7 @@ def explore(
     total: bool = True,
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
-    independent: bool = False,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Frontier:
@@ -119,9 +119,11 @@ def explore(
     policy
         As for :func:`judge`.
     independent
-        The best design must hold against an intruder who reruns the search on every table that
-        fits what it publishes; among safe designs it is then chosen by a utility that does not
-        depend on the counts. False: it is safe if he cannot.
+        Unless said, and up to 1,024 cells, the best design holds against an intruder who reruns the
+        search on every table that fits what it publishes; among safe designs it is then chosen by a
+        utility that does not depend on the counts. What the budget does not settle says "SAFE if
+        the intruder cannot rerun the choice". True: larger tables are judged without the counts.
+        False: the best design is chosen by the counts, and safe if he cannot rerun it.
     utility
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
@@ -166,7 +168,7 @@ def explore(
     given = [name for name in table.domain.names if name in tried]
     measures = Measures(
         policy_of(policy),
-        _checked(independent, "independent"),
+        _strong(table, independent),
         f"[{names_text(responses)}|{names_text(given)}]",
         utility if callable(utility) else None,
     )
@@ -177,6 +179,8 @@ def explore(
     judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
     places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
     best, signal = None, CANNOT_RERUN if places else ""
+    if places and independent is None and not measures.independent:
+        signal = f"{CANNOT_RERUN}: tables of so many cells are not rerun"
     if measures.independent:
         from cellbounds.disclosure.exploring.best_design import best_design
 
@@ -228,6 +232,13 @@ def _givens(
     if not listed:
         raise InvalidInput("givens is empty; give sets of variables ([()] for none), or None")
     return list(dict.fromkeys(listed))
+
+
+def _strong(table: Table, independent: object) -> bool:
+    """Whether the choice must hold against whoever reruns it."""
+    if independent is None:
+        return table.domain.size <= MOST_CELLS
+    return _checked(independent, "independent")
 
 
 def _checked(given: object, what: str) -> bool:
@@ -383,7 +394,7 @@ def _judged(
         release,
         margin,
         measures.policy,
-        independent=measures.independent,
+        independent=cases[0].independent,
         seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )

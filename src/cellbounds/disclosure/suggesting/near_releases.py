@@ -184,7 +184,7 @@ def suggest(
     most: int = 10,
     changes: int = 2,
     knows: Iterable[Statement] = (),
-    independent: bool = False,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Suggestions:
@@ -197,8 +197,11 @@ def suggest(
     policy, knows
         As for :func:`cellbounds.judge`.
     independent
-        Show only what holds against an intruder who reruns this on every table that fits, and
-        rank them without the counts. False: they are safe if he cannot rerun it.
+        Unless said, what is shown holds against an intruder who reruns this on every table that
+        fits, and is ranked without the counts, where tables can be rerun: up to 1,024 cells, no
+        figures made by chance. What the budget does not settle says "SAFE if the intruder cannot
+        rerun the choice". True: show nothing else, and of larger tables what is safe for every
+        table that fits. False: by the counts alone, safe if he cannot rerun it.
     over
         Judge the cells of this margin alone.
     most
@@ -232,7 +235,9 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    strong = independent and table.domain.size <= MOST_CELLS
+    if not isinstance(independent, bool | None):
+        raise InvalidInput(f"independent={independent!r}; give True, False or None")
+    strong = independent is not False and table.domain.size <= MOST_CELLS
     budgeted = BudgetedJudge(
         original=release,
         table=table,
@@ -240,28 +245,35 @@ def suggest(
         over=asked,
         knows=tuple(knows),
         independent=strong,
-        unseen=independent and not strong,
+        unseen=independent is True and not strong,
         effort=budget,
     )
     verdict = budgeted.verdict(release)
-    search = _StrongSearch(budgeted, most, changes) if strong else None
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
-    if search is not None:
+    if strong:
+        search = _StrongSearch(budgeted, most, changes, only=independent is True)
         verdict, suggestions, searched = search.run(verdict)
-    elif verdict.outcome is not Outcome.SAFE:
+        if searched.unrepeatable and independent is None:
+            strong, budgeted = False, replace(budgeted, independent=False)
+            searched = replace(searched, unrepeatable=False)
+    if not strong and verdict.outcome is not Outcome.SAFE:
         found, searched = _searched(budgeted, most, changes)
         keeps = _Keeping(budgeted)
         suggestions = tuple(keeps.suggestion(one) for _, one in found)
     spent = time.monotonic() - begun
-    return Suggestions(release, chosen, verdict, suggestions, searched, independent, spent)
+    held = strong or independent is True
+    return Suggestions(release, chosen, verdict, suggestions, searched, held, spent)
 
 
 class _StrongSearch:
-    """Suggestions that hold against whoever reruns the search on other tables that fit."""
+    """Suggestions that hold against whoever reruns the search on other tables that fit.
 
-    def __init__(self, judge: BudgetedJudge, most: int, changes: int) -> None:
-        self._judge, self._most, self._changes = judge, most, changes
+    Unless `only` these are wanted, what the budget left open comes after them.
+    """
+
+    def __init__(self, judge: BudgetedJudge, most: int, changes: int, *, only: bool) -> None:
+        self._judge, self._most, self._changes, self._only = judge, most, changes, only
         self._searched = Searched(0, changes, 0, 0, 0)
         self._orders: dict[int | None, PublicOrder | None] = {}
         self._again_judge = judge.about(judge.table, judge.original)
@@ -283,6 +295,7 @@ class _StrongSearch:
             return verdict, (), replace(self._searched, unrepeatable=True)
         offers, searched = self._listed(judge, order, None, asked)
         shown: list[Suggestion] = []
+        left_open: list[Suggestion] = []
         keeps = _Keeping(judge)
         telling = open_ = 0
         for place, offer in enumerate(offers):
@@ -294,7 +307,12 @@ class _StrongSearch:
             if answer.hides and (shown or self._choice.first(table, offers, place)):
                 held = replace(offer.safe.verdict, independent=True, notes=(answer.sentence,))
                 shown.append(keeps.suggestion(replace(offer.safe, verdict=held)))
-        return verdict, tuple(shown), replace(searched, telling=telling, unsettled=open_)
+            elif answer.cut and not self._only:
+                open_ -= 1
+                plain = replace(offer.safe.verdict, notes=(answer.sentence,))
+                left_open.append(keeps.suggestion(replace(offer.safe, verdict=plain)))
+        listed = tuple([*shown, *left_open][: self._most])
+        return verdict, listed, replace(searched, telling=telling, unsettled=open_)
 
     def _order(self, release: Release, table: Table) -> PublicOrder | None:
         total = typical_total(release.total.exact)
@@ -351,7 +369,7 @@ class _Keeping:
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Where a search may end: beyond an offer, or at something before it that is not passed over."""
+    """Where a search may end: beyond an offer, or at something before it not to be passed over."""
 
     offer: Offer
     passed: Passed
