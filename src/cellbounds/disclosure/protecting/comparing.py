@@ -85,7 +85,7 @@ class Compared:
         return values | {
             "kept": kept.to_dict(),
             "changed": result.changed,
-            "published": int(result.cells.published.sum()),
+            "published": result.asked,
             "cost": result.cost,
             "bound": result.bound,
             "optimal": result.optimal,
@@ -192,7 +192,7 @@ class Comparison(Listing, Sequence[Compared]):
         for way in self.ways:
             changed = ""
             if way.result is not None:
-                changed = f"{way.result.changed} of {int(way.result.cells.published.sum())}"
+                changed = f"{way.result.changed} of {way.result.asked}"
             keeps = "" if way.kept is None else way.kept.percent
             rows.append(
                 [way.method, str(way.outcome), keeps, changed, f"{way.seconds:.1f}", way.lost]

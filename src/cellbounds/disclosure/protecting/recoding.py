@@ -79,6 +79,11 @@ class Recoded(Finished):
         """How many figures there are fewer."""
         return self.figures - int(self.cells.published.sum())
 
+    @property
+    def asked(self) -> int:
+        """How many figures there were before."""
+        return self.figures
+
     def columns(self) -> dict[str, list[Any]]:
         """The merged levels column by column."""
         return columns_of(["variable", "levels"], self._lines())
