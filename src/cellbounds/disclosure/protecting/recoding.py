@@ -154,7 +154,7 @@ def recoded(
     search = _Search(cells, table, policy)
     found, bound = search.run(budget.share(SEARCH_SHARE))
     use = [one.subject for one in release.statements if one.published]
-    choices = []
+    choices: list[tuple[float, int, State, Release, Table]] = []
     for state in found:
         made = _made(table, release, search.variables, state)
         known = table.with_domain(made.domain)
@@ -217,7 +217,7 @@ class _Search:
 
     def words(self, state: State) -> tuple[tuple[str, tuple[tuple[str, ...], ...] | None], ...]:
         """What became of the variables that were changed."""
-        words = []
+        words: list[tuple[str, tuple[tuple[str, ...], ...] | None]] = []
         for (level, groups), before in zip(state, self.first, strict=True):
             if (level, groups) == before or before[0] is None:
                 continue

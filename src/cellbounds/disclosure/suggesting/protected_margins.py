@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.protecting import protect
@@ -59,7 +60,8 @@ def protected_margins(
             method=method,
             total=release.stated_total is not None,
             budget=budget,
-            **({"keep": keep, "work": WORK} if method == "suppress" else {}),
+            keep=keep if method == "suppress" else (),
+            work=WORK,
         )
     except (InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease):
         return None  # such as a small count in a margin that is to stay as it is
@@ -88,7 +90,7 @@ def _restated(release: Release, done: Finished) -> Release:
 Said = list[tuple[int, Margin]]
 
 
-def _hidden(said: Said, made: Release) -> list[tuple[Margin, list[tuple[tuple[str, ...], str]]]]:
+def _hidden(said: Said, made: Release) -> list[tuple[Margin, list[tuple[tuple[Label, ...], str]]]]:
     """For each statement the figures that are not shown exactly: labels, and what stands there."""
     found = []
     for place, before in said:
