@@ -189,6 +189,8 @@ def test_refusals(table, how, message):
 
 
 def test_more_refusals(table, run):
+    with pytest.raises(cb.UnsupportedRelease, match="shows something else than exact counts"):
+        cb.compare(table, "[education|county]@2")
     with pytest.raises(cb.InvalidInput, match="methods is empty"):
         cb.compare(table, ALL, methods=[])
     with pytest.raises(cb.InvalidInput, match="methods: 'x'"):

@@ -241,7 +241,8 @@ def compare(
     chosen, names = policy_of(policy), _methods(methods)
     table = with_known_structure(table)
     release = publish(table, *statements, total=total)
-    given, ways = {"base": base, "widths": widths}, []
+    given: dict[str, Any] = {"base": base, "widths": widths}
+    ways, refused = [], 0
     for place, name in enumerate(names):
         share = budget.share(1 / (len(names) - place))
         options: dict[str, Any] = {key: given[key] for key in given if key in METHODS[name]}
@@ -253,6 +254,9 @@ def compare(
             kept, why = _kept(table, release, result), ""
         except (Unsettled, TooMuchWork, UnsupportedRelease) as problem:
             result, kept, why = None, None, str(problem)
+            refused += isinstance(problem, UnsupportedRelease)
+            if refused == len(names):
+                raise  # none of them is for such releases
         ways.append(Compared(name, result, kept, why, time.perf_counter() - started))
     ways.sort(key=lambda way: (not way.safe, -way.share))
     return Comparison(release, chosen, tuple(ways), time.perf_counter() - begun)
