@@ -291,7 +291,7 @@ def _protect(draft: Draft) -> None:
         ("--no-total",),
         ("--public", "finished.csv"),
         ("--internal", "internal.csv"),
-        ("--method", draft.rng.choice(["round", "intervals"])),
+        ("--method", draft.rng.choice(["round", "intervals", "recode"])),
         ("--base", draft.rng.choice(["1", "3", "5", "1000"])),
         ("--widths", draft.rng.choice(["4", "5,10", "10,5", "x"])),
     )
