@@ -124,10 +124,15 @@ _SUMMARIES = {
         "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
     },
     "protecting": {
-        "protect": "Hide as few figures of TABLE as possible, so that a policy is kept.",
+        "protect": "Hide as few figures of TABLE as possible, or show them roughly, so that a "
+        "policy is kept.",
+        "compare": "Protect TABLE in several ways, and put them side by side by what they keep.",
     },
-    "ledger_commands": {
+    "request_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",
+    },
+    "serving": {
+        "serve": "Explore tables, and decide on requests, in the browser.",
     },
     "tables": {
         "count": "Count the tables that fit a release, exactly.",

@@ -68,6 +68,7 @@ EXAMPLES = {
     "margins": "margins koch4.csv --way 2",
     "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',
     "protect": 'protect delinquent.csv "[county+,education+]" --public table.csv',
+    "compare": 'compare delinquent.csv "[county+,education+]"',
     "count": 'count delinquent.csv "[education|county]@1"',
     "posterior": 'posterior delinquent.csv "[education|county]@1"',
     "sample": 'sample delinquent.csv "[education|county]@1" --size 10 --seed 7',
@@ -75,6 +76,11 @@ EXAMPLES = {
     "verify": "verify proof.json",
     "reproduce": "reproduce",
     "init": "ledger init koch4.ledger --table koch4.csv --keep-table",
+    "request": "ledger request koch4.ledger '[treatment]' --why 'a student'",
+    "requests": "ledger requests koch4.ledger --status waiting",
+    "decide": "ledger decide koch4.ledger 2 --approve --why harmless",
+    "withdraw": "ledger withdraw koch4.ledger 2",
+    "people": "ledger people koch4.ledger ann --roles administers,decides",
     "ask": 'ledger ask koch4.ledger "[center,status]"',
     "commit": 'ledger commit koch4.ledger "[center,status]" --why yearbook',
     "refuse": 'ledger refuse koch4.ledger "[recovery|center,status]@3" --why no',
@@ -251,7 +257,8 @@ table_options = combined(
     option("--delimiter TEXT", "Delimiter of TABLE.", default=","),
     option(
         "--merge VARIABLE=LEVEL,LEVEL",
-        "Merge levels of a variable of TABLE before anything else; quoted as in CSV.",
+        "Merge levels of a variable of TABLE before anything else; quoted as in CSV. Or the name "
+        "of a coarser level of its hierarchy.",
         "merges",
         multiple=True,
     ),
@@ -311,6 +318,8 @@ def _merged(table: Table, text: str) -> Table:
             f"--merge {text!r} is not quoted as in CSV ({problem}); write levels with commas or "
             "line breaks in double quotes"
         ) from None
+    if len(merged) == 1 and merged[0] in domain.coarser(variable):
+        return table.merge(variable, merged[0])
     if len(merged) < 2:
         raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
     levels = {str(level): level for level in domain.levels(variable)}

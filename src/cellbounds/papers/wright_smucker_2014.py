@@ -11,6 +11,7 @@ from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.papers.data_files import DataFiles, NotAtHand
 from cellbounds.papers.printed_figures import Figures
+from cellbounds.runtime.arrays import IntArray
 from cellbounds.solvers.solve import bounds
 from cellbounds.statements import publish
 from cellbounds.statements.notation import names_text
@@ -70,6 +71,15 @@ def disclosed(table: Table, given: str, responses: str, merging: Merging) -> lis
     counts, low, high = (
         array.reshape(height, -1) for array in (part.counts, answer.lower, answer.upper)
     )
+    return known_rows(counts, low, high)
+
+
+def known_rows(counts: IntArray, low: IntArray, high: IntArray) -> list[int]:
+    """Rows and columns of rates, and what their bounds disclose, as Table 10 counts it.
+
+    Rows that hold nobody, rows with one occupied cell, other rows that are known as a whole; and
+    cells that are known to be zero or to hold a small count.
+    """
     known, occupied = low == high, (counts > 0).sum(axis=1)
     whole = known.all(axis=1) & (occupied > 1)
     return [

@@ -176,7 +176,7 @@ def rendered(template: str, styles: Sequence[str], **content: Any) -> str:
     # Nothing else may run or be fetched, whatever a label says.
     content["allowed"] = f"style-src '{_hash_of(style)}'; script-src '{_hash_of(script)}'"
     content |= {"style": Markup(style), "script": Markup(script)}
-    return str(_templates().get_template(template).render(content))
+    return str(templates().get_template(template).render(content))
 
 
 def _hash_of(text: str) -> str:
@@ -185,13 +185,13 @@ def _hash_of(text: str) -> str:
 
 
 @cache
-def _templates() -> Any:
-    """The templates, compiled once, with what they all use."""
+def templates(*folders: Path) -> Any:
+    """The templates of a report and of further folders, compiled once, with what they all use."""
     import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,7 +1,8 @@
 "use strict";
 // A map becomes a grid: one stop of the tab key, arrows inside. Without this script it is a table
 // whose details are the titles of its cells.
-for (const table of document.querySelectorAll("table.map")) {
+const grid = (table) => {
+  if (table.getAttribute("role") === "grid") return;
   const rows = [...table.tBodies].flatMap((body) => [...body.rows])
     .map((row) => [...row.cells].filter((cell) => cell.tagName === "TD"))
     .filter((cells) => cells.length);
@@ -58,4 +59,7 @@ for (const table of document.querySelectorAll("table.map")) {
   table.addEventListener("focusin", (event) => { const cell = cellOf(event); if (cell) tell(cell); });
   table.addEventListener("mouseover", (event) => { const cell = cellOf(event); if (cell) tell(cell); });
   table.addEventListener("click", (event) => { const cell = cellOf(event); if (cell) go(...places.get(cell)); });
-}
+};
+document.querySelectorAll("table.map").forEach(grid);
+// A part of a page that came in later has maps too.
+document.addEventListener("htmx:load", (event) => event.detail.elt.querySelectorAll("table.map").forEach(grid));

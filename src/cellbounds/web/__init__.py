@@ -1,0 +1,1 @@
+"""Pages for people who decide and do not type, and the same as JSON: ``cellbounds serve``."""

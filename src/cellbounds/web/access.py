@@ -1,0 +1,382 @@
+"""Who asks: the link that is good once, sessions, forms that nobody can forge, and the headers.
+
+Every request passes the guard, whoever sends it and wherever from: the port of 127.0.0.1 is open
+to all users of a machine, and any page in a browser can send requests to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cellbounds.web.settings import Settings
+
+if TYPE_CHECKING:
+    from cellbounds.ledger.people import People
+
+ALL = frozenset({"asks", "decides", "administers"})
+"""The roles of somebody who is alone."""
+
+SEES: Mapping[str, frozenset[str]] = {
+    "tables": frozenset({"decides"}),
+    "own files": frozenset({"asks", "decides"}),
+    "own requests": frozenset({"asks", "decides", "administers"}),
+    "requests": frozenset({"decides"}),
+    "audits": frozenset({"decides"}),
+    "history": frozenset({"decides", "administers"}),
+    "people": frozenset({"administers"}),
+}
+"""What there is to see or do, and the roles that may: counts stand in tables and audits."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""What a page may load and run: files of this server, and nothing that stands in the page."""
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+OPEN = ("/enter", "/login", "/api/1/session", "/api/1/openapi.json", "/alive")
+"""Addresses for those who have no session yet, besides files such as the style sheet."""
+
+SAFE_METHODS = ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who sends a request, and the token of the session; `bearer` if a program holds it."""
+
+    name: str
+    roles: frozenset[str]
+    token: str = field(repr=False)
+    bearer: bool = False
+
+    @property
+    def form_token(self) -> str:
+        """What every form of this session carries; nobody without the cookie can work it out."""
+        return hmac.new(self.token.encode(), b"cellbounds form", hashlib.sha256).hexdigest()
+
+    def may(self, what: str) -> bool:
+        """Whether one of the roles allows something."""
+        return bool(self.roles & SEES[what])
+
+    def require(self, what: str) -> None:
+        """Refuse whoever may not."""
+        if not self.may(what):
+            raise HTTPException(
+                403, f"your role does not allow this ({what}); ask whoever administers the ledger"
+            )
+
+
+class Attempts:
+    """Wrong passwords of late, by name and by address."""
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic):
+        self.most, self.seconds, self._clock = most, seconds, clock
+        self._failed: dict[str, list[float]] = {}
+
+    def check(self, *keys: str) -> None:
+        """Refuse more attempts where there were too many.
+
+        Raises
+        ------
+        HTTPException
+            429.
+        """
+        since = self._clock() - self.seconds
+        for key in keys:
+            self._failed[key] = [at for at in self._failed.get(key, ()) if at > since]
+            if len(self._failed[key]) >= self.most:
+                raise HTTPException(429, "too many wrong passwords; wait a quarter of an hour")
+        if len(self._failed) > 10_000:
+            self._failed = {key: times for key, times in self._failed.items() if times}
+
+    def failed(self, *keys: str) -> None:
+        """Note a wrong password."""
+        for key in keys:
+            self._failed.setdefault(key, []).append(self._clock())
+
+
+class Door:
+    """Sessions: of one user who has the link, or of people in a ledger's database."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        user: str,
+        people: People | None = None,
+        token: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings, self.user, self.people = settings, user, people
+        self.attempts = Attempts(settings.attempts, settings.lockout, clock)
+        self._clock = clock
+        self._sessions: dict[str, float] = {}
+        self.invitation = "" if people is not None else secrets.token_urlsafe(32)
+        self.program_token = token or ""
+        self._proxy_secret = secrets.token_bytes(32)
+
+    @property
+    def is_team(self) -> bool:
+        """Whether people log in."""
+        return self.people is not None
+
+    def cookie_name(self, port: int) -> str:
+        """Cookies do not tell ports apart, so their names do."""
+        return f"cellbounds-{port}"
+
+    def enter(self, token: str) -> str | None:
+        """Exchange the link's token for a session; the second who tries gets nothing."""
+        given, expected = token.encode(), self.invitation.encode()
+        if not expected or not hmac.compare_digest(given, expected):
+            return None
+        self.invitation = ""
+        return self._begin()
+
+    def _begin(self) -> str:
+        session = secrets.token_urlsafe(32)
+        self._sessions[_digest(session)] = self._clock() + 3600 * self.settings.hours
+        return session
+
+    def login(self, name: str, password: str, address: str) -> str | None:
+        """A session for somebody who knows a password."""
+        assert self.people is not None  # the page is there for teams
+        keys = f"name {name}", f"address {address}"
+        self.attempts.check(*keys)
+        person = self.people.entitled(name, password)
+        if person is None or not person.active:
+            self.attempts.failed(*keys)
+            return None
+        return self.people.begin(person.name, hours=self.settings.hours)
+
+    def leave(self, visitor: Visitor) -> None:
+        """End a session."""
+        self._sessions.pop(_digest(visitor.token), None)
+        if self.people is not None and visitor.token:
+            self.people.end(visitor.token)
+
+    def visitor(self, scope: Scope, port: int) -> Visitor | None:
+        """Who sends a request; None for whoever has no session."""
+        headers = Headers(scope=scope)
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._known(bearer.strip(), bearer=True)
+        if self.people is not None and self._by_proxy(scope):
+            name = headers.get(self.settings.header, "")
+            person = self.people.get(name) if name else None
+            if person is not None and person.active:
+                # The proxy vouches for every request; forms are bound to the person.
+                return Visitor(person.name, person.roles, self._proxy_token(person.name))
+        try:
+            cookies = SimpleCookie(headers.get("cookie", ""))
+        except CookieError:
+            return None
+        found = cookies.get(self.cookie_name(port))
+        return None if found is None else self._known(found.value)
+
+    def _known(self, token: str, *, bearer: bool = False) -> Visitor | None:
+        if not token:
+            return None
+        if self.people is not None:
+            person = self.people.session(token)
+            if person is None or not person.active:
+                return None
+            return Visitor(person.name, person.roles, token, bearer)
+        if bearer:
+            expected = self.program_token.encode()
+            same = bool(expected) and hmac.compare_digest(token.encode(), expected)
+            return Visitor(self.user, ALL, token, bearer=True) if same else None
+        until = self._sessions.get(_digest(token))
+        if until is None or until < self._clock():
+            return None
+        return Visitor(self.user, ALL, token)
+
+    def _by_proxy(self, scope: Scope) -> bool:
+        client = scope.get("client")
+        if not client:
+            return False
+        try:
+            address = ip_address(client[0])
+        except ValueError:
+            return False
+        return any(address in network for network in self.settings.networks)  # type: ignore[operator]
+
+    def _proxy_token(self, name: str) -> str:
+        return hmac.new(self._proxy_secret, name.encode(), hashlib.sha256).hexdigest()
+
+    def with_cookie(self, response: Response, session: str, port: int) -> Response:
+        """Hand the session to the browser, out of reach for scripts and for other sites."""
+        response.set_cookie(
+            self.cookie_name(port),
+            session,
+            max_age=int(3600 * self.settings.hours),
+            httponly=True,
+            samesite="strict",
+            secure=self.settings.secure,
+        )
+        return response
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Who sends a request that passed the guard."""
+    visitor = request.scope["visitor"]
+    assert isinstance(visitor, Visitor)
+    return visitor
+
+
+async def checked_form(request: Request) -> Any:
+    """The fields of a form of this session.
+
+    Raises
+    ------
+    HTTPException
+        403 if the form is not one that this session was given.
+    """
+    visitor = visitor_of(request)
+    given = request.headers.get("x-form-token", "")
+    form = await request.form(max_files=1, max_fields=4_000)
+    token = given or form.get("form_token", "")
+    if visitor.bearer:
+        return form
+    if not isinstance(token, str) or not hmac.compare_digest(
+        token.encode(), visitor.form_token.encode()
+    ):
+        raise HTTPException(403, "this form is not one of your session; open its page again")
+    return form
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class Guard:
+    """The first that a request meets: Host, size, session, origin; and the headers of answers."""
+
+    def __init__(self, app: ASGIApp, *, door: Door, settings: Settings) -> None:
+        self.app, self.door, self.settings = app, door, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = False
+
+        async def guarded_send(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    if name not in headers:
+                        headers[name] = value
+            await send(message)
+
+        left = self.settings.upload + 2**16
+
+        async def guarded_receive() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise _TooLarge
+            return message
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, guarded_send)
+            return
+        try:
+            await self.app(scope, guarded_receive, guarded_send)
+        except _TooLarge:
+            if started:
+                raise
+            await self._too_large(scope)(scope, receive, guarded_send)
+        except Exception as problem:  # noqa: BLE001 - its text may hold confidential counts
+            if started:
+                raise ConnectionError("an answer broke off") from None
+            said = f"internal error ({type(problem).__name__}); please report it"
+            await _said(scope, said, 500)(scope, receive, guarded_send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        port = scope["server"][1]
+        hosts = self.settings.hosts(port)
+        if headers.get("host", "").lower() not in hosts:
+            return PlainTextResponse("this server does not have that name\n", 421)
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.settings.upload + 2**16:
+            return self._too_large(scope)
+        path, method = scope["path"], scope["method"]
+        visitor = self.door.visitor(scope, port)
+        scope["visitor"] = visitor
+        bearer = visitor is not None and visitor.bearer
+        if method not in SAFE_METHODS and not bearer and not self._own_origin(headers, hosts):
+            return _said(scope, "requests from other sites are not taken", 403)
+        if visitor is None and path not in OPEN and not path.startswith("/static/"):
+            return self._stranger(scope, headers)
+        return None
+
+    def _own_origin(self, headers: Headers, hosts: frozenset[str]) -> bool:
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return False
+        origin = headers.get("origin")
+        if origin is None:
+            return True
+        scheme, _, host = origin.partition("://")
+        return scheme in ("http", "https") and host.lower() in hosts
+
+    def _stranger(self, scope: Scope, headers: Headers) -> Response:
+        path = scope["path"]
+        if path.startswith("/api/"):
+            return _said(scope, "no session; send Authorization: Bearer TOKEN", 401)
+        if self.door.is_team and not headers.get("hx-request"):
+            return RedirectResponse("/login", 303)
+        response = _said(
+            scope,
+            "You have no session here. Open the link that `cellbounds serve` printed; it is good "
+            "once. If it was used already, start the server again.",
+            401,
+        )
+        if headers.get("hx-request"):
+            response.headers["HX-Refresh"] = "true"
+        return response
+
+    def _too_large(self, scope: Scope) -> Response:
+        most = self.settings.upload // 2**20
+        response = _said(scope, f"that is more than {most} MiB, which is all that is taken", 413)
+        response.headers["Connection"] = "close"
+        return response
+
+
+def _said(scope: Scope, text: str, status: int) -> Response:
+    """A refusal as text, or as JSON for programs."""
+    if scope["path"].startswith("/api/"):
+        return JSONResponse({"error": text}, status)
+    return PlainTextResponse(text + "\n", status)

@@ -1,0 +1,3 @@
+"""The same for programs, as JSON."""
+
+ROUTES: list[object] = []

@@ -1,0 +1,192 @@
+"""The application: its parts, its addresses, and how pages are made."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from cellbounds.errors import CellboundsError
+from cellbounds.ledger import Ledger
+from cellbounds.report.pages.page import OUTCOMES, TEMPLATES, templates
+from cellbounds.version import __version__
+from cellbounds.web.access import Door, Guard, Visitor, visitor_of
+from cellbounds.web.charts import Tried
+from cellbounds.web.settings import Settings
+from cellbounds.web.shelf import Shelf
+from cellbounds.web.work import Job, TooMuchAsked, Workers
+
+HERE = Path(__file__).parent
+
+STATIC = {
+    "report.css": TEMPLATES / "report.css",
+    "report.js": TEMPLATES / "report.js",
+    "ledger.css": TEMPLATES / "ledger.css",
+    "web.css": HERE / "static" / "web.css",
+    "web.js": HERE / "static" / "web.js",
+    "htmx.min.js": HERE / "static" / "htmx.min.js",
+}
+"""Files that pages load; nothing else of a folder can be asked for."""
+
+MOST_TRIED = 30
+"""Designs that stay side by side; the oldest go first."""
+
+MOST_SESSIONS = 500
+"""Sessions of which the tried designs are remembered."""
+
+
+@dataclass(eq=False)
+class Site:
+    """What the pages share.
+
+    Attributes
+    ----------
+    settings, door, shelf, workers
+        How it behaves, who may come, the tables at hand, who does the work.
+    ledger, tables
+        The ledger that requests are about, and the sources of its table's versions, if any.
+    """
+
+    settings: Settings
+    door: Door
+    shelf: Shelf
+    workers: Workers
+    ledger: Ledger | None = None
+    tables: tuple[str, ...] = ()
+    _tried: OrderedDict[tuple[str, str], OrderedDict[str, Tried]] = field(
+        default_factory=OrderedDict
+    )
+
+    def tried(self, visitor: Visitor, key: str) -> OrderedDict[str, Tried]:
+        """The designs that somebody tried of a table, the oldest first."""
+        place = visitor.token, key
+        if place not in self._tried:
+            self._tried[place] = OrderedDict()
+            while len(self._tried) > MOST_SESSIONS:
+                self._tried.popitem(last=False)
+        return self._tried[place]
+
+    def note(self, visitor: Visitor, key: str, one: Tried) -> None:
+        """Remember a design that was looked at."""
+        tried = self.tried(visitor, key)
+        tried[one.query] = one
+        while len(tried) > MOST_TRIED:
+            tried.popitem(last=False)
+
+    async def work(
+        self, request: Request, task: Callable[..., Any], *given: Any, thorough: bool = False
+    ) -> Job:
+        """Have something done for whoever sends a request; a page waits a moment for it."""
+        seconds = self.settings.thorough if thorough else self.settings.quick
+        owner = visitor_of(request).name
+        job = await self.workers.submit(owner, task, *given, seconds=seconds)
+        await job.wait(self.settings.patience)
+        return job
+
+    def page(self, request: Request, template: str, status: int = 200, **content: Any) -> Response:
+        """A page, or a part of one."""
+        visitor = request.scope.get("visitor")
+        shared = {
+            "site": self,
+            "visitor": visitor,
+            "version": __version__,
+            "outcomes": OUTCOMES,
+            "path": request.url.path,
+            "part": bool(request.headers.get("hx-request")),
+        }
+        text = templates(HERE / "templates").get_template(template).render({**shared, **content})
+        return HTMLResponse(text, status)
+
+
+def site_of(request: Request) -> Site:
+    """What the pages share."""
+    site = request.app.state.site
+    assert isinstance(site, Site)
+    return site
+
+
+def framed(text: str) -> Response:
+    """A page that stands for itself, such as a report: what it says may run in it, and no more."""
+    start = text.find('http-equiv="Content-Security-Policy" content="')
+    allowed = text[start:].split('content="', 1)[1].split('"', 1)[0] if start >= 0 else ""
+    allowed = allowed.replace("&#39;", "'")
+    response = HTMLResponse(text)
+    if allowed:
+        response.headers["Content-Security-Policy"] = f"{allowed}; frame-ancestors 'none'"
+    return response
+
+
+async def static(request: Request) -> Response:
+    """A file that pages load."""
+    file = STATIC.get(request.path_params["name"])
+    if file is None:
+        raise HTTPException(404, "there is no such file")
+    return FileResponse(file, headers={"Cache-Control": "max-age=3600"})
+
+
+async def alive(_: Request) -> Response:
+    """For a proxy that asks whether the server is there."""
+    return PlainTextResponse("alive\n")
+
+
+async def refused(request: Request, problem: Exception) -> Response:
+    """An error in one sentence: a page, a part of one, or JSON."""
+    status, said = 400, str(problem)
+    if isinstance(problem, HTTPException):
+        status, said = problem.status_code, problem.detail
+    elif isinstance(problem, TooMuchAsked):
+        status = 429
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": said}, status)
+    if request.scope.get("visitor") is None:
+        return PlainTextResponse(f"{said}\n", status)
+    if request.headers.get("hx-request"):
+        # A part of a page is swapped in only if the answer is one; what is wrong is shown there.
+        response = site_of(request).page(request, "problem.html.j2", said=said)
+        response.headers["HX-Retarget"] = "#problem"
+        response.headers["HX-Reswap"] = "innerHTML"
+        return response
+    return site_of(request).page(request, "refused.html.j2", status, said=said, status_code=status)
+
+
+def application(site: Site, *, on_start: Iterable[Callable[[Site], Any]] = ()) -> Starlette:
+    """The application with all its addresses."""
+    from cellbounds.web import api, explore_pages, people_pages, request_pages
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await site.workers.start()
+        for begin in on_start:
+            await begin(site)
+        try:
+            yield
+        finally:
+            await site.workers.stop()
+            site.shelf.forget()
+
+    routes = [
+        Route("/alive", alive),
+        Route("/static/{name}", static),
+        *people_pages.ROUTES,
+        *explore_pages.ROUTES,
+        *request_pages.ROUTES,
+        *api.ROUTES,
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(Guard, door=site.door, settings=site.settings)],
+        exception_handlers={HTTPException: refused, CellboundsError: refused},
+    )
+    app.state.site = site
+    return app

@@ -1,0 +1,346 @@
+"""Explore: pick or drop a table, click a design together, see at once what it gives away."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import numpy as np
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from cellbounds.data.domain import Domain
+from cellbounds.disclosure.policies import profiles
+from cellbounds.errors import InvalidInput
+from cellbounds.statements.rounding import ROUNDINGS
+from cellbounds.web import tasks
+from cellbounds.web.access import checked_form, visitor_of
+from cellbounds.web.app import Site, framed, site_of
+from cellbounds.web.charts import Tried, drawn
+from cellbounds.web.choices import DIGITS, MOST_STATEMENTS, Choice
+from cellbounds.web.shelf import Item
+from cellbounds.web.work import Job
+
+CHUNK = 2**16
+
+DOWNLOADS = {
+    "zip": ("application/zip", "release.zip"),
+    "html": ("text/html; charset=utf-8", "report.html"),
+    "xlsx": (
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "report.xlsx",
+    ),
+    "json": ("application/json", "report.json"),
+}
+"""What a design can be taken away as: endings, types, names."""
+
+
+async def home(request: Request) -> Response:
+    """The tables at hand, and where to drop another one."""
+    site, visitor = site_of(request), visitor_of(request)
+    items = [
+        item
+        for item in site.shelf.visible(visitor.name)
+        if visitor.may("own files" if item.owner else "tables")
+    ]
+    return site.page(request, "home.html.j2", items=items)
+
+
+async def drop(request: Request) -> Response:
+    """Take a file in: a table to explore, or one that was protected elsewhere."""
+    site, visitor = site_of(request), visitor_of(request)
+    visitor.require("own files")
+    form = await checked_form(request)
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise InvalidInput("no file came; choose one, or drop it on the page")
+
+    async def chunks() -> AsyncIterator[bytes]:
+        while chunk := await file.read(CHUNK):
+            yield chunk
+
+    settings = site.settings
+    item = await site.shelf.add(
+        file.filename, chunks(), visitor.name, most=settings.upload, many=settings.uploads
+    )
+    job = await site.work(request, tasks.understood, item.source)
+    await job.wait(settings.quick)
+    if job.state != "done":
+        site.shelf.remove(item)
+        raise InvalidInput(job.error or f"{item.name} could not be read in time")
+    published = job.result["kind"] == "published"
+    site.shelf.put(replace(item, published=published))
+    return RedirectResponse(f"/{'published' if published else 'table'}/{item.key}", 303)
+
+
+async def remove(request: Request) -> Response:
+    """Delete a file that somebody sent here."""
+    site, visitor = site_of(request), visitor_of(request)
+    await checked_form(request)
+    item = site.shelf.get(request.path_params["key"], visitor.name)
+    if item is None or not item.owner:
+        raise HTTPException(404, "there is no such file of yours")
+    site.shelf.remove(item)
+    return RedirectResponse("/", 303)
+
+
+async def _item(request: Request) -> Item:
+    """The table that an address names, its variables known."""
+    site, visitor = site_of(request), visitor_of(request)
+    item = site.shelf.get(request.path_params["key"], visitor.name)
+    if item is None:
+        raise HTTPException(404, "there is no such table here; it may have been removed")
+    visitor.require("own files" if item.owner else "tables")
+    if item.about.get("stamp") == item.stamp:
+        return item
+    job = await site.work(request, tasks.described, item.source, item.stamp, thorough=True)
+    await job.wait(site.settings.thorough)
+    if job.state != "done":
+        raise InvalidInput(job.error or f"{item.name} could not be read in time")
+    return site.shelf.learn(item, job.result)
+
+
+async def explore(request: Request) -> Response:
+    """A table and a design, as the address has it."""
+    item = await _item(request)
+    choice = Choice.of(_Query(request), item.about["domain"])
+    return await _shown(request, item, choice)
+
+
+async def choose(request: Request) -> Response:
+    """What was clicked together, under its address."""
+    item = await _item(request)
+    domain = item.about["domain"]
+    fields = _Query(request)
+    choice = Choice.from_form(fields, domain)
+    if fields.get("more"):
+        if len(choice.statements) >= MOST_STATEMENTS:
+            raise InvalidInput(f"a page takes {MOST_STATEMENTS} statements")
+        choice = choice.with_statement()
+    if fields.get("less"):
+        place = fields.get("less")
+        choice = choice.without(int(place) if place.isdecimal() else -1)
+    return await _moved(request, item, choice)
+
+
+async def hide(request: Request) -> Response:
+    """Hide a figure, or show it again, by its place in the map."""
+    item = await _item(request)
+    domain: Domain = item.about["domain"]
+    fields = _Query(request)
+    choice = Choice.of(fields, domain)
+    names = tuple(fields.getlist("over"))
+    place, order = _statement_of(choice, domain, names)
+    whole = [request.names for request in choice.requests(domain)][place]
+    sizes = _sizes(choice, domain, names)
+    cell = fields.get("cell")
+    if not cell.isdecimal() or int(cell) >= int(np.prod(sizes)):
+        raise InvalidInput(f"there is no figure {cell!r}")
+    index = dict(zip(names, np.unravel_index(int(cell), sizes), strict=True))
+    assert order is not None
+    return await _moved(
+        request, item, choice.toggled(place, tuple(int(index[name]) for name in whole))
+    )
+
+
+def _statement_of(
+    choice: Choice, domain: Domain, names: tuple[str, ...]
+) -> tuple[int, tuple[str, ...]]:
+    """The statement whose figures a map shows."""
+    for place, request in enumerate(choice.requests(domain)):
+        if set(request.names) == set(names):
+            return place, request.names
+    raise InvalidInput("no statement has these figures; hide those of a statement of its own")
+
+
+def _sizes(choice: Choice, domain: Domain, names: tuple[str, ...]) -> list[int]:
+    merged = {one.name: len(one.groups) for one in choice.merges(domain)}
+    return [merged.get(name) or len(domain.levels(name)) for name in names]
+
+
+async def _moved(request: Request, item: Item, choice: Choice) -> Response:
+    """Show a choice under its address; a browser without scripts is sent there."""
+    address = f"/table/{quote(item.key)}?{choice.query}"
+    if not request.headers.get("hx-request"):
+        return RedirectResponse(address, 303)
+    response = await _shown(request, item, choice)
+    response.headers["HX-Push-Url"] = address
+    return response
+
+
+async def _shown(request: Request, item: Item, choice: Choice) -> Response:
+    site, visitor = site_of(request), visitor_of(request)
+    domain: Domain = item.about["domain"]
+    if item.published:
+        return RedirectResponse(f"/published/{item.key}", 303)
+    job = await site.work(request, tasks.look, item.source, item.stamp, choice, site.settings.quick)
+    content = {
+        "item": item,
+        "domain": domain,
+        "choice": choice,
+        "digits": DIGITS,
+        "roundings": [*ROUNDINGS],
+        "policies": profiles(),
+        **_answer(site, request, item, choice, job),
+    }
+    return site.page(request, "explore.html.j2", **content)
+
+
+def _answer(
+    site: Site, request: Request, item: Item, choice: Choice, job: Job
+) -> dict[str, Any]:
+    """What the answer's part of the page shows; a design that was judged stays in the list."""
+    visitor = visitor_of(request)
+    domain: Domain = item.about["domain"]
+    if job.state == "done":
+        found = job.result
+        kept = ("outcome", "risk", "kept", "exact", "broken", "wanted", "settled")
+        one = Tried(choice.query, choice.words(domain), **{key: found[key] for key in kept})
+        site.note(visitor, item.key, one)
+    tried = [*site.tried(visitor, item.key).values()]
+    before = [one for one in tried if one.query != choice.query]
+    found = job.result if job.state == "done" else None
+    names = () if found is None else tuple(found["over"])
+    hides = any(set(one.names) == set(names) for one in choice.requests(domain))
+    return {
+        "item": item,
+        "choice": choice,
+        "job": job,
+        "found": found,
+        "tried": [*reversed(tried)],
+        "before": before[-1] if before else None,
+        "chart": drawn(tried, choice.query) if len(tried) > 1 else None,
+        "hiding": f"{choice.query}&{urlencode([('over', name) for name in names])}" if hides else "",
+        "look_at": f"/table/{quote(item.key)}",
+        "words": choice.words(domain),
+    }
+
+
+async def answer(request: Request) -> Response:
+    """The answer to a design, when it is there."""
+    site, visitor = site_of(request), visitor_of(request)
+    item = await _item(request)
+    choice = Choice.of(_Query(request), item.about["domain"])
+    job = site.workers.get(request.path_params["job"], visitor.name)
+    if job is None:
+        job = await site.work(
+            request, tasks.look, item.source, item.stamp, choice, site.settings.quick
+        )
+    else:
+        await job.wait(site.settings.patience)
+    return site.page(
+        request, "answer.html.j2", **_answer(site, request, item, choice, job)
+    )
+
+
+async def cancel(request: Request) -> Response:
+    """End a piece of work."""
+    site, visitor = site_of(request), visitor_of(request)
+    await checked_form(request)
+    job = site.workers.get(request.path_params["job"], visitor.name)
+    if job is not None:
+        site.workers.cancel(job)
+    return site.page(request, "problem.html.j2", said="cancelled")
+
+
+async def forget(request: Request) -> Response:
+    """Take the designs that were tried off the list."""
+    site, visitor = site_of(request), visitor_of(request)
+    await checked_form(request)
+    item = await _item(request)
+    site.tried(visitor, item.key).clear()
+    return RedirectResponse(f"/table/{quote(item.key)}?{request.url.query}", 303)
+
+
+async def make_safe(request: Request) -> Response:
+    """Safe releases near a design, and the figures to hide."""
+    site, visitor = site_of(request), visitor_of(request)
+    item = await _item(request)
+    choice = Choice.of(_Query(request), item.about["domain"])
+    job = site.workers.get(_Query(request).get("job"), visitor.name)
+    seconds = site.settings.thorough
+    if job is None:
+        job = await site.work(
+            request, tasks.made_safe, item.source, item.stamp, choice, seconds, thorough=True
+        )
+    else:
+        await job.wait(site.settings.patience)
+    return site.page(
+        request, "safe.html.j2", item=item, choice=choice, job=job, found=job.result,
+        look_at=f"/table/{quote(item.key)}",
+    )
+
+
+async def download(request: Request) -> Response:
+    """A design as a release file, or what it gives away as a report."""
+    site = site_of(request)
+    item = await _item(request)
+    choice = Choice.of(_Query(request), item.about["domain"])
+    style = request.path_params["style"]
+    if style not in DOWNLOADS:
+        raise HTTPException(404, f"there is no file of that kind; ask for {', '.join(DOWNLOADS)}")
+    seconds = site.settings.thorough
+    job = await site.work(
+        request, tasks.written, item.source, item.stamp, choice, style, seconds, thorough=True
+    )
+    await job.wait(1.2 * seconds + 10)
+    if job.state != "done":
+        raise InvalidInput(job.error or "it could not be written in time")
+    kind, name = DOWNLOADS[style]
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(job.result, media_type=kind, headers=headers)
+
+
+async def published(request: Request) -> Response:
+    """What anybody can work out from a table that was protected elsewhere."""
+    site, visitor = site_of(request), visitor_of(request)
+    item = site.shelf.get(request.path_params["key"], visitor.name)
+    if item is None:
+        raise HTTPException(404, "there is no such table here; it may have been removed")
+    visitor.require("own files" if item.owner else "tables")
+    seconds = site.settings.thorough
+    key = _Query(request).get("job")
+    job = site.workers.get(key, visitor.name) if key else None
+    if job is None:
+        job = await site.work(request, tasks.attacked, item.source, seconds, thorough=True)
+    else:
+        await job.wait(site.settings.patience)
+    if job.state == "done":
+        return framed(job.result)
+    if job.state in ("failed", "cancelled"):
+        raise InvalidInput(job.error)
+    return site.page(request, "waiting.html.j2", job=job, title=item.name)
+
+
+class _Query:
+    """The query string of a request."""
+
+    def __init__(self, request: Request) -> None:
+        self._fields = request.query_params
+
+    def get(self, key: str, default: str = "") -> str:
+        return str(self._fields.get(key, default))
+
+    def getlist(self, key: str) -> list[str]:
+        return [str(value) for value in self._fields.getlist(key)]
+
+
+ROUTES = [
+    Route("/", home),
+    Route("/drop", drop, methods=["POST"]),
+    Route("/table/{key}", explore),
+    Route("/table/{key}/choose", choose),
+    Route("/table/{key}/hide", hide),
+    Route("/table/{key}/answer/{job}", answer),
+    Route("/table/{key}/safe", make_safe),
+    Route("/table/{key}/file.{style}", download),
+    Route("/table/{key}/forget", forget, methods=["POST"]),
+    Route("/table/{key}/remove", remove, methods=["POST"]),
+    Route("/published/{key}", published),
+    Route("/jobs/{job}/cancel", cancel, methods=["POST"]),
+]

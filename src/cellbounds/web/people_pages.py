@@ -1,0 +1,107 @@
+"""Coming in and leaving: the link that is good once, logging in, and who may do what."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from cellbounds.errors import InvalidInput
+from cellbounds.web.access import ALL, SEES, checked_form, visitor_of
+from cellbounds.web.app import site_of
+
+LEAST_PASSWORD = 12
+"""Characters of a password."""
+
+
+async def enter(request: Request) -> Response:
+    """Exchange the link for a session."""
+    site = site_of(request)
+    session = site.door.enter(request.query_params.get("token", ""))
+    if session is None:
+        if request.scope.get("visitor") is not None:
+            return RedirectResponse("/", 303)
+        return site.page(request, "stranger.html.j2", 401)
+    # The page reloads itself from here: a redirect would still count as coming from another
+    # site, and the browser would hold the cookie back.
+    response = site.page(request, "entered.html.j2")
+    return site.door.with_cookie(response, session, request.scope["server"][1])
+
+
+async def login_page(request: Request) -> Response:
+    """Where people of a team log in."""
+    site = site_of(request)
+    if not site.door.is_team:
+        return RedirectResponse("/", 303)
+    return site.page(request, "login.html.j2", said="")
+
+
+async def login(request: Request) -> Response:
+    """Log in with a name and a password."""
+    site = site_of(request)
+    if not site.door.is_team:
+        raise InvalidInput("nobody logs in here: open the link that the server printed")
+    form = await request.form(max_files=0, max_fields=10)
+    name, password = str(form.get("name", "")), str(form.get("password", ""))
+    client = request.client.host if request.client else ""
+    session = site.door.login(name, password, client)
+    if session is None:
+        return site.page(request, "login.html.j2", 401, said="The name or the password is wrong.")
+    response = RedirectResponse("/", 303)
+    return site.door.with_cookie(response, session, request.scope["server"][1])
+
+
+async def leave(request: Request) -> Response:
+    """End the session, and delete what was sent here in it."""
+    site, visitor = site_of(request), visitor_of(request)
+    await checked_form(request)
+    site.door.leave(visitor)
+    site.shelf.forget(person=visitor.name)
+    response: Response = RedirectResponse("/login", 303)
+    if not site.door.is_team:
+        response = site.page(request, "left.html.j2")
+    response.delete_cookie(site.door.cookie_name(request.scope["server"][1]))
+    return response
+
+
+async def people(request: Request) -> Response:
+    """Who may do what."""
+    site, visitor = site_of(request), visitor_of(request)
+    visitor.require("people")
+    listed = () if site.door.people is None else site.door.people.all()
+    return site.page(request, "people.html.j2", people=listed, roles=sorted(ALL), sees=SEES)
+
+
+async def change_person(request: Request) -> Response:
+    """Add somebody, or change roles, a password, or whether he may come."""
+    site, visitor = site_of(request), visitor_of(request)
+    visitor.require("people")
+    form = await checked_form(request)
+    if site.door.people is None:
+        raise InvalidInput("this server is for one user; add people with `cellbounds ledger people`")
+    name = str(form.get("name", "")).strip()
+    roles = [role for role in ALL if form.get(f"role.{role}")]
+    password = str(form.get("password", ""))
+    if password and len(password) < LEAST_PASSWORD:
+        raise InvalidInput(f"a password has at least {LEAST_PASSWORD} characters")
+    known = site.door.people.get(name)
+    if known is None:
+        site.door.people.add(name, roles, password=password or None, who=visitor.name)
+    else:
+        active = bool(form.get("active"))
+        if name == visitor.name and (not active or "administers" not in roles):
+            raise InvalidInput("nobody takes this role off himself; let another administrator do it")
+        site.door.people.change(
+            name, roles=roles, active=active, password=password or None, who=visitor.name
+        )
+    return RedirectResponse("/people", 303)
+
+
+ROUTES = [
+    Route("/enter", enter),
+    Route("/login", login_page),
+    Route("/login", login, methods=["POST"]),
+    Route("/leave", leave, methods=["POST"]),
+    Route("/people", people),
+    Route("/people", change_person, methods=["POST"]),
+]

@@ -1,0 +1,168 @@
+"""A server on a socket: from a name on the command line to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger import Ledger
+from cellbounds.ledger.journal import user_name
+from cellbounds.runtime.files import private_folder
+from cellbounds.web.access import Door
+from cellbounds.web.app import Site, application
+from cellbounds.web.settings import Settings
+from cellbounds.web.shelf import LEDGER, Item, Shelf
+from cellbounds.web.work import Workers
+
+SQLITE = b"SQLite format 3\0"
+"""How a ledger in a file begins."""
+
+ENDING = 5
+"""Seconds for pages that are being sent when the server ends."""
+
+
+def is_ledger(what: str) -> bool:
+    """Whether a name is that of a ledger: a database's URL, or a SQLite file."""
+    if "://" in what:
+        return True
+    try:
+        with Path(what).open("rb") as stream:
+            return stream.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
+
+
+@contextmanager
+def opened_site(
+    what: str | None,
+    settings: Settings,
+    *,
+    tables: Sequence[str] = (),
+    token: str | None = None,
+    user: Callable[[], str] = user_name,
+) -> Iterator[Site]:
+    """Everything that the pages share, for a table, a folder, a ledger or nothing."""
+    ledger, people, items = None, None, []
+    if what is not None and is_ledger(what):
+        ledger = Ledger.open(what)
+        state = ledger.state()
+        if not tables and not state.kept:
+            raise InvalidInput(
+                f"the ledger {what} does not keep its table; supply it (--table), once for each "
+                "version"
+            )
+        from cellbounds.ledger.people import People
+
+        known = People(ledger)
+        people = known if known.all() else None
+        sources = tuple(tables) or (f"{LEDGER}{what}",)
+        name = Path(sources[-1]).name if tables else "the ledger's table"
+        items = [Item("table", name, sources[-1])]
+    elif what is not None:
+        if tables:
+            raise InvalidInput(f"{what} is no ledger; --table goes with a ledger")
+        if not Path(what).exists():
+            raise InvalidInput(f"{what} is not there; name a ledger, a table or a folder")
+        items = Shelf.of_path(Path(what))
+        sources = ()
+    else:
+        sources = ()
+    if people is None and not _is_loopback(settings.host):
+        raise InvalidInput(
+            f"host={settings.host}: beyond this machine there must be people who log in; serve a "
+            "ledger to which people were added (cellbounds ledger people)"
+        )
+    if settings.proxies and people is None:
+        raise InvalidInput("a proxy names people of a ledger; add them (cellbounds ledger people)")
+    door = Door(settings, user=user(), people=people, token=token)
+    with private_folder() as folder:
+        kept = settings.folder or folder
+        workers = Workers(settings.workers, per_person=settings.jobs)
+        yield Site(settings, door, Shelf(kept, items), workers, ledger, sources)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Server(uvicorn.Server):
+    """A server that ends when it is told to, and leaves what comes then to its caller."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM end the server; a second Ctrl-C does not wait for pages."""
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def listening(settings: Settings) -> socket.socket:
+    """A socket at the address that was asked for."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((settings.host, settings.port))
+    except OSError as problem:
+        found.close()
+        raise InvalidInput(
+            f"{settings.host}:{settings.port} cannot be used: {problem.strerror}; choose another "
+            "port (--port)"
+        ) from None
+    return found
+
+
+def serve(
+    site: Site,
+    *,
+    say: Callable[[str], None],
+    open_browser: bool = True,
+    on_start: Sequence[Callable[[Site], Any]] = (),
+) -> None:
+    """Serve until Ctrl-C or SIGTERM."""
+    settings = site.settings
+    with listening(settings) as found:
+        port = found.getsockname()[1]
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        address = f"http://{host}:{port}/"
+        if site.door.invitation:
+            address += f"enter?token={site.door.invitation}"
+
+        async def opened(_: Site) -> None:
+            say(address)
+            if open_browser:
+                await asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)
+
+        app = application(site, on_start=[*on_start, opened])
+        config = uvicorn.Config(
+            app,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            log_level="error",
+            lifespan="on",
+            timeout_graceful_shutdown=ENDING,
+            limit_concurrency=500,
+        )
+        _Server(config).run(sockets=[found])

@@ -1,0 +1,166 @@
+"""The tables at hand: a file, the files of a folder, what people sent here, a ledger's table."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cellbounds.errors import InvalidInput
+
+ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".gz", ".tab", ".json")
+"""Files of a folder that are offered."""
+
+DAY = 86_400.0
+"""Seconds after which what was sent here is deleted."""
+
+LEDGER = "ledger:"
+"""What the source of a table that a ledger keeps begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A table that can be asked about.
+
+    Attributes
+    ----------
+    key
+        Its part of addresses.
+    name
+        What people call it: a file's name without its folder.
+    source
+        Where it is, for a worker.
+    owner
+        Who may see it, if it was sent here; empty: everybody who may explore.
+    published
+        Whether it is a table protected elsewhere, to be attacked and not explored.
+    about
+        Its variables and size, when it was read.
+    """
+
+    key: str
+    name: str
+    source: str
+    owner: str = ""
+    published: bool = False
+    about: dict[str, Any] = field(default_factory=dict, compare=False)
+    since: float = 0.0
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """What tells a changed file from the one that was read."""
+        if self.source.startswith(LEDGER):
+            return (0, 0)
+        try:
+            status = Path(self.source).stat()
+        except OSError:
+            raise InvalidInput(f"{self.name} is not there any more; send it again") from None
+        return status.st_mtime_ns, status.st_size
+
+
+class Shelf:
+    """Everything that can be asked about, by its key."""
+
+    def __init__(self, folder: Path, sources: Iterable[Item] = ()) -> None:
+        self.folder = folder
+        self._items = {item.key: item for item in sources}
+
+    @staticmethod
+    def of_path(path: Path) -> list[Item]:
+        """A file, or the files of a folder."""
+        if path.is_dir():
+            files = sorted(one for one in path.iterdir() if one.suffix.lower() in ENDINGS)
+            if not files:
+                raise InvalidInput(
+                    f"{path} holds no table; put files there ({', '.join(ENDINGS[:5])}), or name one"
+                )
+            return [Item(one.name, one.name, str(one)) for one in files if one.is_file()]
+        return [Item(path.name, path.name, str(path))]
+
+    def visible(self, person: str) -> list[Item]:
+        """What somebody may see, what he sent last first."""
+        self.forget(older=DAY)
+        seen = [item for item in self._items.values() if item.owner in ("", person)]
+        return sorted(seen, key=lambda item: -item.since)
+
+    def get(self, key: str, person: str) -> Item | None:
+        """A table that somebody may see."""
+        item = self._items.get(key)
+        return item if item is not None and item.owner in ("", person) else None
+
+    def learn(self, item: Item, about: dict[str, Any]) -> Item:
+        """Note what was found out about a table, and when its file was as it is."""
+        known = replace(item, about={**about, "stamp": item.stamp})
+        self._items[item.key] = known
+        return known
+
+    async def add(
+        self, name: str, chunks: AsyncIterator[bytes], person: str, *, most: int, many: int
+    ) -> Item:
+        """Keep what somebody sends, readable by this server alone.
+
+        Raises
+        ------
+        InvalidInput
+            If it is larger than `most` bytes, or he has `many` files here.
+        """
+        own = [item for item in self._items.values() if item.owner == person]
+        if len(own) >= many:
+            raise InvalidInput(f"you have {len(own)} files here; remove one before you send more")
+        plain = plain_name(name)
+        key = f"u{secrets.token_urlsafe(9)}"
+        target = self.folder / f"{key}{Path(plain).suffix.lower()}"
+        file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        size = 0
+        try:
+            with os.fdopen(file, "wb") as stream:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > most:
+                        raise InvalidInput(f"{plain} is larger than {most // 2**20} MiB")
+                    stream.write(chunk)
+            if not size:
+                raise InvalidInput(f"{plain} is empty; send a file with a table")
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        item = Item(key, plain, str(target), owner=person, since=time.time())
+        self._items[key] = item
+        return item
+
+    def put(self, item: Item) -> None:
+        """Note an item that changed."""
+        self._items[item.key] = item
+
+    def remove(self, item: Item) -> None:
+        """Forget what was sent here, and delete it."""
+        if item.owner:
+            Path(item.source).unlink(missing_ok=True)
+            self._items.pop(item.key, None)
+
+    def forget(self, *, older: float = 0.0, person: str | None = None) -> None:
+        """Delete what was sent here long ago, or by somebody who leaves."""
+        limit = time.time() - older
+        for item in [*self._items.values()]:
+            if item.owner and item.since <= limit and person in (None, item.owner):
+                with suppress(OSError):
+                    self.remove(item)
+
+
+def plain_name(name: str) -> str:
+    """The last part of a file's name, without anything that a path or a screen could mistake.
+
+    Examples
+    --------
+    >>> plain_name("../../etc/pass\\x00wd.csv"), plain_name("C:\\\\data\\\\a b.csv"), plain_name("..")
+    ('passwd.csv', 'a b.csv', 'table')
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    kept = "".join(sign for sign in last if sign.isprintable())[-80:].strip(". ")
+    return kept or "table"

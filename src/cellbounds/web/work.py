@@ -1,0 +1,273 @@
+"""Work in the background: processes that do one job at a time, and can be ended.
+
+Budgets ring in a main thread only, and a compiled call cannot be stopped from another one. So each
+worker is a process; to cancel its job is to end it and start another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import secrets
+import signal
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any
+
+from cellbounds.errors import CellboundsError, InvalidInput
+
+REMEMBERED = 500
+"""Jobs whose results are kept; what was done longest ago is forgotten first."""
+
+GRACE = 10.0
+"""Seconds beyond 1.2 times its budget after which a worker is ended: nothing it does takes them."""
+
+WATCH = 1.0
+"""Seconds between two looks of a worker whether its server is still there."""
+
+
+class TooMuchAsked(CellboundsError):
+    """Somebody has as many jobs under way as one person may have."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One piece of work: who asked for it, how far it is, and what came out."""
+
+    owner: str
+    task: Callable[..., Any]
+    given: tuple[Any, ...]
+    seconds: float
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    state: str = "waiting"
+    done: int = 0
+    total: int = 0
+    result: Any = None
+    error: str = ""
+    refused: bool = False
+    begun: float = field(default_factory=time.monotonic)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def waited(self) -> float:
+        """Seconds since it was asked for."""
+        return time.monotonic() - self.begun
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for the end, so long at most; whether it came."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.over.wait(), seconds)
+        return self.over.is_set()
+
+    def end(self, state: str, *, result: Any = None, error: str = "", refused: bool = False) -> None:
+        """Note what came out."""
+        self.state, self.result, self.error, self.refused = state, result, error, refused
+        self.over.set()
+
+
+class Workers:
+    """Processes that take jobs in the order they came, those of the least busy person first."""
+
+    def __init__(self, number: int, *, per_person: int) -> None:
+        self.number, self.per_person = number, per_person
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._waiting: list[Job] = []
+        self._news = asyncio.Condition()
+        self._loops: list[asyncio.Task[None]] = []
+        self._running: dict[str, _Worker] = {}
+        self._threads = ThreadPoolExecutor(number, thread_name_prefix="worker")
+
+    async def start(self) -> None:
+        """Start the processes."""
+        self._loops = [asyncio.create_task(self._serve()) for _ in range(self.number)]
+
+    async def stop(self) -> None:
+        """End everything; jobs that were under way are cancelled."""
+        for job in [*self._jobs.values()]:
+            if not job.over.is_set():
+                job.end("cancelled", error="the server was stopped")
+        for loop in self._loops:
+            loop.cancel()
+        for worker in [*self._running.values()]:
+            worker.end()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def submit(
+        self, owner: str, task: Callable[..., Any], *given: Any, seconds: float, free: bool = False
+    ) -> Job:
+        """Put a job into the queue.
+
+        Raises
+        ------
+        TooMuchAsked
+            If this person has too many under way, unless it is `free`: work of the server itself.
+        """
+        own = [job for job in self._jobs.values() if job.owner == owner and not job.over.is_set()]
+        if not free and len(own) >= self.per_person:
+            raise TooMuchAsked(
+                f"{len(own)} pieces of work are under way for you; wait for one, or cancel it"
+            )
+        job = Job(owner, task, given, seconds)
+        self._jobs[job.key] = job
+        while len(self._jobs) > REMEMBERED:
+            key = next((key for key, old in self._jobs.items() if old.over.is_set()), None)
+            if key is None:
+                break
+            del self._jobs[key]
+        async with self._news:
+            self._waiting.append(job)
+            self._news.notify()
+        return job
+
+    def get(self, key: str, owner: str) -> Job | None:
+        """A job of this person."""
+        job = self._jobs.get(key)
+        return job if job is not None and job.owner == owner else None
+
+    def cancel(self, job: Job) -> None:
+        """End a job, and the process that works on it."""
+        if job.over.is_set():
+            return
+        worker = self._running.get(job.key)
+        job.end("cancelled", error="cancelled")
+        if job in self._waiting:
+            self._waiting.remove(job)
+        if worker is not None:
+            worker.end()
+
+    @property
+    def busy(self) -> int:
+        """Jobs that run or wait."""
+        return sum(not job.over.is_set() for job in self._jobs.values())
+
+    async def _next(self) -> Job:
+        async with self._news:
+            await self._news.wait_for(lambda: bool(self._waiting))
+            active = [self._jobs[key].owner for key in self._running if key in self._jobs]
+            job = min(self._waiting, key=lambda one: active.count(one.owner))
+            self._waiting.remove(job)
+            return job
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        worker = await loop.run_in_executor(self._threads, _Worker)
+        try:
+            while True:
+                job = await self._next()
+                if job.over.is_set():
+                    continue
+                if not worker.alive:
+                    worker = await loop.run_in_executor(self._threads, _Worker)
+                self._running[job.key] = worker
+                job.state = "running"
+                limit = loop.call_later(1.2 * job.seconds + GRACE, _late, job, worker)
+                try:
+                    await loop.run_in_executor(self._threads, worker.work, job, loop)
+                finally:
+                    limit.cancel()
+                    self._running.pop(job.key, None)
+        finally:
+            worker.end()
+
+
+def _late(job: Job, worker: _Worker) -> None:
+    job.end("failed", error="it took longer than it may; ask for less")
+    worker.end()
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self) -> None:
+        start = multiprocessing.get_context("spawn")
+        self._pipe, far = start.Pipe()
+        self._process = start.Process(target=_work, args=(far, os.getpid()), daemon=True)
+        self._process.start()
+        far.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def end(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
+    def work(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
+        """Hand a job over, and listen until it is done; in a thread of the server."""
+
+        def tell(change: Callable[..., None], *given: Any, **named: Any) -> None:
+            def apply() -> None:
+                if not job.over.is_set():
+                    change(*given, **named)
+
+            loop.call_soon_threadsafe(apply)
+
+        try:
+            self._pipe.send((job.task, job.given))
+            while True:
+                kind, *said = self._pipe.recv()
+                if kind == "progress":
+                    tell(_progress, job, *said)
+                elif kind == "done":
+                    return tell(job.end, "done", result=said[0])
+                else:
+                    return tell(job.end, "failed", error=said[0], refused=kind == "refused")
+        except (EOFError, OSError):
+            self._process.join(5)
+            tell(job.end, "failed", error="the process that worked on it ended; try again")
+
+
+def _progress(job: Job, done: int, total: int) -> None:
+    job.done, job.total = done, total
+
+
+def _work(pipe: Connection, server: int) -> None:
+    """What a worker's process does: one job after the other, until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(server,), daemon=True).start()
+    from cellbounds.web import tasks
+
+    assert tasks  # loaded before the first job comes
+    while True:
+        try:
+            task, given = pipe.recv()
+        except (EOFError, OSError):
+            return
+        pipe.send(_outcome(task, given, pipe))
+
+
+def _outcome(task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection) -> tuple[str, Any]:
+    told = 0.0
+
+    def steps(done: int, total: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > 0.2:
+            told = time.monotonic()
+            pipe.send(("progress", done, total))
+
+    try:
+        return "done", task(*given, steps)
+    except InvalidInput as problem:
+        return "refused", str(problem)
+    except CellboundsError as problem:
+        return "failed", str(problem)
+    except MemoryError:
+        return "failed", "the work needs more memory than there is; ask for less"
+    except Exception as problem:  # noqa: BLE001 - its text may hold confidential counts
+        return "failed", f"internal error ({type(problem).__name__}); please report it"
+
+
+def _watch(server: int) -> None:
+    """End with the server, even if it was killed while this works."""
+    while os.getppid() == server:
+        time.sleep(WATCH)
+    os._exit(1)
