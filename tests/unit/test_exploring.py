@@ -695,7 +695,7 @@ def test_a_state_cut_anywhere_is_resumed(tmp_path):
         ({"table": small_table(((3, 1, 2), (5, 6, 8)))}, "about another table"),
         ({"digits": [1, 2]}, "other designs, policy or options"),
         ({"policy": "strict"}, "other designs, policy or options"),
-        ({"independent": True}, "other designs, policy or options"),
+        ({"independent": False}, "other designs, policy or options"),
         ({"total": False}, "other designs, policy or options"),
         ({"utility": lambda *_: 1.0}, "other designs, policy or options"),
     ],
