@@ -11,7 +11,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.cli import ledger_commands, options
+from cellbounds.cli import options, request_commands
 from cellbounds.text import aligned, counted, legible, width, wrapped
 
 TABLE = """\
@@ -121,7 +121,7 @@ def test_messages_are_one_line_where_nobody_looks(run):
     assert path in err
 
 
-LEDGER = [f"ledger {name}" for name in ledger_commands.ledger.commands]
+LEDGER = [f"ledger {name}" for name in request_commands.ledger.commands]
 
 
 @pytest.mark.parametrize("name", ["", *(name for name, *_ in cli.COMMANDS), *LEDGER])
@@ -161,12 +161,13 @@ def test_every_command_has_an_example_that_runs(tmp_path, monkeypatch, capsys):
 UNRUN = {
     options.EXAMPLES["verify"]: "needs a certificate; run by the test of the screens",
     options.EXAMPLES["reproduce"]: "takes long; run by the tests of the papers",
+    options.EXAMPLES["withdraw"]: "the request is decided by then; run by the tests of requests",
     options.EXAMPLES["refine"]: "needs a table of more variables; run by the tests of ledgers",
 }
 
 
 def ledger_names():
-    return ledger_commands.ledger.commands
+    return request_commands.ledger.commands
 
 
 def helped(line):

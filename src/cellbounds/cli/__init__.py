@@ -126,7 +126,7 @@ _SUMMARIES = {
     "protecting": {
         "protect": "Hide as few figures of TABLE as possible, so that a policy is kept.",
     },
-    "ledger_commands": {
+    "request_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",
     },
     "serving": {

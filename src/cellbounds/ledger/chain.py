@@ -265,6 +265,9 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "opened": ("domain", "structural", "digest", "kept", "policy", "independent", "protected"),
     "asked": _JUDGED,
     "refused": _JUDGED,
+    "requested": ("statements", "total", "version", "with_figures", "origin", "batch"),
+    "closed": ("request", "because"),
+    "person": ("person", "action", "roles"),
     "released": (*_JUDGED, "release"),
     "policy": ("policy", "independent", "protected", "judged"),
     "refined": ("domain", "structural", "digests", "judged"),
@@ -272,6 +275,10 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "revised": ("digest", "removed", "added", "judged"),
 }
 """What an entry of each kind must hold; of other kinds, whatever is known is looked at."""
+
+
+CLOSING = ("released", "refused", "closed")
+"""Kinds of entries that end a request, if they name one."""
 
 
 def understood(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
@@ -357,17 +364,25 @@ _READERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "digest": lambda content: isinstance(content["digest"], str),
     "digests": lambda content: bool(content["digests"]) and _texts(content["digests"]),
     "domain": lambda content: read_layout(content) is not None,
+    "batch": lambda content: isinstance(content["batch"], str),
+    "because": lambda content: content["because"] in ("withdrawn", "released"),
     "independent": lambda content: isinstance(content["independent"], bool),
     "judged": _judged,
     "kept": lambda content: isinstance(content["kept"], bool),
     "knowledge": lambda content: _knowledge(content["knowledge"]),
     "knows": lambda content: _texts(content["knows"]),
+    "origin": lambda content: isinstance(content["origin"], str),
+    "person": lambda content: isinstance(content["person"], str),
     "policy": lambda content: read_plain_policy(content["policy"]) is not None,
     "protected": lambda content: all(_texts(names) for names in content["protected"]),
     "release": lambda content: read_plain_release(content["release"]) is not None,
     "removed": lambda content: _between(content["removed"]),
+    "request": lambda content: type(content["request"]) is int and content["request"] >= 1,
+    "roles": lambda content: _texts(content["roles"]),
     "statements": lambda content: _texts(content["statements"]),
+    "total": lambda content: isinstance(content["total"], bool),
     "version": lambda content: type(content["version"]) is int and content["version"] >= 1,
+    "with_figures": lambda content: isinstance(content["with_figures"], bool),
 }
 
 

@@ -14,14 +14,16 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Engine,
     NullPool,
     column,
     create_engine,
+    delete,
     event,
     exc,
     insert,
@@ -45,8 +47,10 @@ UNSTOPPED.add(__file__)
 
 T = TypeVar("T")
 
-READABLE, HEAD = "0002", "0003"
-"""The oldest schema that can be read as it is, and the one that this version writes."""
+READABLE, GUARDED, PEOPLED = "0002", "0003", "0004"
+HEAD = PEOPLED
+"""The oldest schema that can be read as it is, the first with today's triggers and with people,
+and the one that this version writes; they sort as they follow each other."""
 
 ledgers = table("ledgers", column("name"), column("entries"), column("head"))
 """The head of each chain. Whoever commits holds its row locked."""
@@ -56,6 +60,18 @@ entries = table("entries", *map(column, ("ledger", "number", "body", "hash")))
 
 kept_tables = table("kept_tables", column("ledger"), column("digest"), column("body"))
 """Confidential tables, where their owner asked to keep them here."""
+
+people = table(
+    "people",
+    *map(column, ("ledger", "name", "roles", "secret", "active", "failures", "locked_until")),
+)
+"""Who may use a ledger, with hashes of passwords and how often one was wrong in a row."""
+
+sessions = table("sessions", *map(column, ("ledger", "digest", "name", "expires")))
+"""Digests of the tokens by which people are known until a time."""
+
+waiting = table("waiting", *map(column, ("ledger", "number", "figures", "judged", "mark")))
+"""Of requests that wait: the figures that came with them, and how they were last judged."""
 
 VERSION_TABLE = "ledger_schema"
 """Where Alembic keeps the revision; a name of its own, as a team's database has other tenants."""
@@ -228,6 +244,14 @@ def damaged(place: Place) -> LedgerError:
 CONNECT_SECONDS = 10
 
 
+class WaitingRequest(NamedTuple):
+    """What is noted of a request until it is decided, as JSON texts; the state it was judged in."""
+
+    figures: str
+    judged: str
+    mark: str
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of one ledger, in a transaction that is open."""
@@ -262,7 +286,8 @@ class Rows:
 
         A file of the schema before, which may not be written, has the triggers that it has.
         """
-        return guards_fault(self.connection) if revision_of(self.connection) == HEAD else ""
+        revision = revision_of(self.connection)
+        return guards_fault(self.connection) if revision and revision >= GUARDED else ""
 
     def append(self, row: StoredEntry) -> None:
         """Add an entry and move the head."""
@@ -276,6 +301,29 @@ class Rows:
         if self.kept(digest) is None:
             row = {"ledger": self.place.name, "digest": digest, "body": body}
             self.connection.execute(insert(kept_tables).values(row))
+
+    def wait(self, request: int, figures: str) -> None:
+        """Note that a request waits, with the figures that came with it."""
+        row = {"ledger": self.place.name, "number": request, "figures": figures}
+        self.connection.execute(insert(waiting).values(**row, judged="", mark=""))
+
+    def waiting(self) -> dict[int, WaitingRequest]:
+        """What is noted of requests that wait, by their numbers."""
+        query = select(*(waiting.c[name] for name in ("number", *WaitingRequest._fields)))
+        rows = self.connection.execute(query.where(waiting.c.ledger == self.place.name))
+        return {number: WaitingRequest(*values) for number, *values in rows}
+
+    def note(self, request: int, judged: str, mark: str) -> None:
+        """Note how a request that waits was judged, and in which state of the ledger."""
+        noted = update(waiting).where(*self._waits(request)).values(judged=judged, mark=mark)
+        self.connection.execute(noted)
+
+    def forget(self, request: int) -> None:
+        """Remove what is noted of a request: it was decided."""
+        self.connection.execute(delete(waiting).where(*self._waits(request)))
+
+    def _waits(self, request: int) -> tuple[ColumnElement[bool], ...]:
+        return waiting.c.ledger == self.place.name, waiting.c.number == request
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +352,7 @@ class Store:
                 with self.connected(writing=True) as connection:
                     migrate(connection, self.place.shown)
             except ReadOnly:
-                if revision != READABLE:
+                if revision < READABLE:
                     raise
         if self.read(Rows.head) is None:
             raise _absent(self.place)

@@ -22,6 +22,10 @@ class ReadOnly(LedgerError):
     """A ledger that may be read, and not written."""
 
 
+class NotAllowed(LedgerError):
+    """Somebody may not do what they asked for; the message says who may."""
+
+
 class BrokenChain(LedgerError):
     """An entry of a ledger is not what it was when it was written.
 

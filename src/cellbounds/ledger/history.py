@@ -124,6 +124,14 @@ def _repetitions(entries: Sequence[Entry]) -> dict[int, str]:
 def _about(entry: Entry) -> str:
     if entry.kind in ("opened", "policy"):
         return f"policy {entry.content['policy']['name']}"
+    if entry.kind == "person":
+        roles = ", ".join(entry.content["roles"])
+        return f"{entry.content['person']} {entry.content['action']}: {roles}" + (
+            "" if entry.content.get("active", True) else "; kept out"
+        )
+    if entry.kind == "closed":
+        earlier = f" in entry {entry.content['entry']}" if "entry" in entry.content else ""
+        return f"request {entry.content['request']}: {entry.content['because']}{earlier}"
     if entry.kind == "refined":
         names = [name for name, _ in entry.content["domain"]["variables"]]
         return f"variables {', '.join(names)}"
@@ -133,6 +141,8 @@ def _about(entry: Entry) -> str:
     text = ", ".join(entry.statements)
     if harmful:
         text += f" (with {', '.join(f'entry {number}' for number in harmful)})"
+    if "request" in entry.content:
+        text += f" (request {entry.content['request']})"
     if entry.knows:
         text += f" (he knows: {', '.join(entry.knows)})"
     return text

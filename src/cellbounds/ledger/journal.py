@@ -14,6 +14,7 @@ from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies import Outcome, Policy
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import (
+    CLOSING,
     ChainHead,
     Entry,
     StoredEntry,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from cellbounds.ledger.database import Rows, Store
     from cellbounds.ledger.judgement import LedgerAnswer
 
-PASSING = ("asked", "refused")
+PASSING = ("asked", "refused", "requested", "closed", "person")
 """Kinds of entries that change nothing about what may follow."""
 
 
@@ -207,6 +208,13 @@ def user_name() -> str:
         ) from None
 
 
+def checked_reason(why: object) -> str:
+    """A reason, which is a text with something in it."""
+    if not isinstance(why, str) or not why.strip():
+        raise InvalidInput(f"why={why!r}; give a reason, so that the entry says why")
+    return why
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
     """What is to be recorded.
@@ -221,6 +229,8 @@ class Draft:
         What was judged, if anything was.
     earlier
         The entry that says the same already; it answers a repeated request.
+    request
+        The request that it decides, which must still wait for that.
     """
 
     kind: str = ""
@@ -228,6 +238,7 @@ class Draft:
     tables: dict[str, str] = field(default_factory=dict)
     answer: LedgerAnswer | None = None
     earlier: Entry | None = None
+    request: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,31 +328,48 @@ class JournalPage:
     """Where one entry can be added, while nobody else can."""
 
     _book: Journal
-    _rows: Rows
-    _entries: tuple[Entry, ...]
+    rows: Rows
+    entries: tuple[Entry, ...]
 
     @property
     def state(self) -> LedgerState:
         """Where the ledger stands."""
-        return state_of(self._entries)
+        return state_of(self.entries)
 
     def record(self, draft: Draft, who: str, why: str) -> Entry:
         """Add what was judged, unless the same was recorded since the ledger last changed."""
-        for entry in reversed(self._entries):
+        if draft.request is not None:
+            return self._decide(draft, draft.request, who, why)
+        for entry in reversed(self.entries):
             recorded = entry.kind, entry.who, entry.why, entry.content
             if recorded == (draft.kind, who, why, json.loads(body_of(draft.content))):
                 return replace(entry, repeated=True)
             if entry.kind not in PASSING:
                 break
         for digest, body in draft.tables.items():
-            self._rows.keep(digest, body)
+            self.rows.keep(digest, body)
         return self.append(draft.kind, who, why, draft.content)
+
+    def _decide(self, draft: Draft, request: int, who: str, why: str) -> Entry:
+        """Add the decision on a request, unless somebody else was faster; its figures go."""
+        for entry in self.entries:
+            if entry.kind in CLOSING and entry.content.get("request") == request:
+                raise LedgerError(
+                    f"request {request} was decided meanwhile: {entry.kind} in entry "
+                    f"{entry.number} by {entry.who}. Nothing was written"
+                )
+        self.rows.forget(request)
+        return self.append(draft.kind, who, why, {**draft.content, "request": request})
+
+    def withdraw(self, request: int, who: str, why: str) -> Entry:
+        """End a request without a decision."""
+        return self._decide(Draft("closed", {"because": "withdrawn"}), request, who, why)
 
     def append(self, kind: str, who: str, why: str, content: dict[str, Any]) -> Entry:
         """Add an entry."""
         if not isinstance(why, str):
             raise InvalidInput(f"why={why!r}; give a text")
-        last = self._entries[-1] if self._entries else None
+        last = self.entries[-1] if self.entries else None
         row, entry = sealed(
             None if last is None else ChainHead(last.number, last.hash),
             ledger=self._book.place.name,
@@ -351,7 +379,7 @@ class JournalPage:
             why=why,
             content=content,
         )
-        self._rows.append(row)
+        self.rows.append(row)
         return entry
 
     def _time(self, last: Entry | None) -> datetime:

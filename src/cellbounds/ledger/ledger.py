@@ -23,12 +23,15 @@ from cellbounds.ledger.journal import (
     Journal,
     LedgerState,
     Signed,
+    checked_reason,
     now,
     state_of,
     user_name,
 )
 from cellbounds.ledger.judgement import LedgerAnswer
 from cellbounds.ledger.locations import Place
+from cellbounds.ledger.people import People
+from cellbounds.ledger.requests import Requests
 from cellbounds.ledger.serialization import plain_layout
 from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
@@ -203,13 +206,15 @@ class Ledger:
         signed: Signed,
         budget: Budget,
         seconds: float | None,
+        decides: int | None = None,
     ) -> tuple[Entry, LedgerAnswer]:
         """Judge a release, and record the question or the refusal."""
 
         def drafted(state: LedgerState) -> Draft:
             question = request.question(self.book, state)
             answer = transactions.judged(state, request, question, clocked)
-            return Draft(kind, transactions.without_figures(answer), answer=answer)
+            content = transactions.without_figures(answer)
+            return Draft(kind, content, answer=answer, request=decides)
 
         with running(budget, seconds, stops=False) as clocked:
             entry, answer = self.book.record(drafted, signed, clocked)
@@ -229,6 +234,7 @@ class Ledger:
         intruder: Mapping[str, Any] | None = None,
         already_out: bool = False,
         record: bool = False,
+        request: int | None = None,
         budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> Entry:
@@ -252,6 +258,8 @@ class Ledger:
             Record it whatever the verdict is, because it was published before.
         record
             If it is not safe, record that it was refused.
+        request
+            The number of the request that this approves (:meth:`requests` sees to who may).
         what, table, version, total, budget, seconds
             As for :meth:`ask`.
 
@@ -260,23 +268,25 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        request = ReleaseRequest(what, table, version, total, knows, intruder or {})
+        asked = ReleaseRequest(what, table, version, total, knows, intruder or {})
 
         def drafted(state: LedgerState) -> Draft:
-            question = request.question(self.book, state)
+            question = asked.question(self.book, state)
             earlier = transactions.released_before(state, question)
             if earlier is not None:
-                return Draft(earlier=earlier)
-            answer = transactions.judged(state, request, question, clocked, blame=not already_out)
+                closed = "" if request is None else "closed"
+                content = {"because": "released", "entry": earlier.number}
+                return Draft(closed, content, earlier=earlier, request=request)
+            answer = transactions.judged(state, asked, question, clocked, blame=not already_out)
             if answer.safe or already_out:
                 content = transactions.with_figures(answer, already_out)
-                return Draft("released", content, answer=answer)
+                return Draft("released", content, answer=answer, request=request)
             content = transactions.without_figures(answer)
-            return Draft("refused" if record else "", content, answer=answer)
+            return Draft("refused" if record else "", content, answer=answer, request=request)
 
         with running(budget, seconds, stops=False) as clocked:
-            entry, answer = self.book.record(drafted, (who, _checked_reason(why)), clocked)
-        if entry is not None and entry.kind == "released":
+            entry, answer = self.book.record(drafted, (who, checked_reason(why)), clocked)
+        if entry is not None and entry.kind in ("released", "closed"):
             return entry
         assert answer is not None  # what was not released earlier was judged
         answer = replace(answer, entry=entry)
@@ -293,13 +303,14 @@ class Ledger:
         total: bool = True,
         knows: Iterable[Statement] = (),
         intruder: Mapping[str, Any] | None = None,
+        request: int | None = None,
         budget: Budget = UNLIMITED,
         seconds: float | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        request = ReleaseRequest(what, table, version, total, knows, intruder or {})
-        signed = who, _checked_reason(why)
-        return self._record("refused", request, signed, budget, seconds)[0]
+        asked = ReleaseRequest(what, table, version, total, knows, intruder or {})
+        signed = who, checked_reason(why)
+        return self._record("refused", asked, signed, budget, seconds, request)[0]
 
     def set_policy(
         self,
@@ -342,7 +353,7 @@ class Ledger:
         with running(budget, seconds, stops=False) as clocked:
             entry, answer = self.book.record(
                 lambda state: change(state).drafted(self.book, state, clocked),
-                (who, _checked_reason(why)),
+                (who, checked_reason(why)),
                 clocked,
             )
         assert answer is not None  # a change is always judged
@@ -417,6 +428,16 @@ class Ledger:
         known = {"removed": removed, "added": added}
         change = transactions.later_version(self.book, table, earlier, known)
         return self._change(change, (who, why), budget, seconds)
+
+    @property
+    def people(self) -> People:
+        """Who may use it, and for what; nobody is listed if it belongs to whoever can open it."""
+        return People(self)
+
+    @property
+    def requests(self) -> Requests:
+        """What people asked for, and what became of it."""
+        return Requests(self)
 
     def history(self) -> tuple[Entry, ...]:
         """Every entry, in order."""
@@ -510,9 +531,3 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.book.place.shown!r})"
-
-
-def _checked_reason(why: object) -> str:
-    if not isinstance(why, str) or not why.strip():
-        raise InvalidInput(f"why={why!r}; give a reason, so that the entry says why")
-    return why

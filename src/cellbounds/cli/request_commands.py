@@ -1,0 +1,171 @@
+"""`ledger` goes on: requests that wait for a decision, and the people who may ask and decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cellbounds.cli import options
+from cellbounds.cli.ledger_commands import (
+    change_options,
+    check_written,
+    judging,
+    ledger,
+    opened,
+    place_argument,
+    signed_options,
+    subcommand,
+    wait_option,
+    who_option,
+    write_answer,
+    write_lines,
+)
+from cellbounds.cli.options import Given, option
+from cellbounds.cli.outputs import write_text
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger import NotSafe, Request
+from cellbounds.runtime.inputs import read_bytes, utf8_text
+
+__all__ = ["ledger"]
+
+number_argument = click.argument("number", type=options.WHOLE)
+
+
+def told(request: Request) -> str:
+    """A request on one line."""
+    what = ", ".join((*request.statements, *(["N"] if request.total else [])))
+    text = f"request {request.number} by {request.who}, {request.status}: {what}"
+    return text if request.waiting else f"{text} (by {request.decided_by}: {request.reason})"
+
+
+@subcommand
+@place_argument
+@click.argument("statements", nargs=-1, required=True, metavar="RELEASE...")
+@option(
+    "--version INTEGER",
+    "The version of the table that RELEASE is about; the newest unless given.",
+    "about",
+)
+@options.no_total_option
+@signed_options
+@wait_option
+def request(given: Given) -> int:
+    """Ask for RELEASE, statements or one release file; it waits for somebody to decide."""
+    from cellbounds.statements.release_files import read_release
+
+    texts = list(given.statements)
+    file = len(texts) == 1 and not texts[0].lstrip().startswith("[") and Path(texts[0]).is_file()
+    made = opened(given).requests.submit(
+        read_release(texts[0]) if file else texts,
+        why=given.why,
+        who=given.who,
+        total=not given.no_total,
+        version=given.about,
+        origin="command line",
+    )
+    write_text(f"{told(made)}\n", None)
+    return options.SAFE
+
+
+@subcommand
+@place_argument
+@option("--status waiting|approved|refused|withdrawn", "Only these.")
+@options.style_option("table|json", "them")
+@options.output_option
+@wait_option
+def requests(given: Given) -> int:
+    """Show what was asked for, the newest first, and what became of it."""
+    from cellbounds.report.formats import json_text
+
+    check_written(given, given.output)
+    listed = opened(given).requests.all(status=given.status)
+    if given.style == "json":
+        text = json_text({"requests": [one.to_dict() for one in listed]}, indent=2)
+    else:
+        text = "".join(f"{told(one)}\n  why: {one.why}\n" for one in listed) or "no requests\n"
+    write_text(text, given.output, given.style, private=True)
+    return options.SAFE
+
+
+@subcommand
+@place_argument
+@number_argument
+@option("--approve/--refuse", "Release it if it is safe, or refuse it.", default=None)
+@signed_options
+@change_options
+def decide(given: Given) -> int:
+    """Approve or refuse request NUMBER, by somebody who may and did not ask for it.
+
+    It is judged with everything that is out by then; what is not safe is not released, and the
+    request goes on waiting.
+    """
+    if given.approve is None:
+        raise InvalidInput("neither --approve nor --refuse; say which")
+    check_written(given, given.output)
+    try:
+        with judging(given) as (book, how):
+            act = book.requests.approve if given.approve else book.requests.refuse
+            done = act(given.number, **how)
+    except NotSafe as refused:
+        return write_answer(refused.answer, given.style, given.output)
+    entry = book.history()[(done.entry or done.number) - 1]
+    return write_lines(entry, told(done), f"recorded as entry {entry.number}")
+
+
+@subcommand
+@place_argument
+@number_argument
+@who_option
+@option("--why TEXT", "A reason, for the record.", default="")
+@wait_option
+def withdraw(given: Given) -> int:
+    """Take back request NUMBER; who asked for it can."""
+    done = opened(given).requests.withdraw(given.number, who=given.who, why=given.why)
+    write_text(f"{told(done)}\n", None)
+    return options.SAFE
+
+
+@subcommand
+@place_argument
+@click.argument("name", required=False)
+@option("--roles A,B", "What NAME may do: asks, decides, administers.")
+@option(
+    "--password-file FILE", "Its first line is the password of NAME; /dev/stdin for standard input."
+)
+@option("--active/--keep-out", "Let NAME in, or keep them out.", default=None)
+@who_option
+@option("--why TEXT", "A reason, for the record.", default="")
+@wait_option
+def people(given: Given) -> int:
+    """Show who may use LEDGER; or add NAME, or change their roles, password or access.
+
+    The first one must administer. A ledger without people belongs to whoever can open it.
+    """
+    book = opened(given).people
+    if given.name is None:
+        if given.roles or given.password_file or given.active is not None:
+            raise InvalidInput(
+                "--roles, --password-file and --active are about somebody; give NAME"
+            )
+        lines = [
+            f"{person.name}: {', '.join(sorted(person.roles))}"
+            + ("" if person.active else " (kept out)")
+            for person in book.all()
+        ]
+        write_text("".join(f"{line}\n" for line in lines or ["nobody"]), None)
+        return options.SAFE
+    roles = None if given.roles is None else [role.strip() for role in given.roles.split(",")]
+    password = None
+    if given.password_file is not None:
+        text = utf8_text(read_bytes(given.password_file), given.password_file)
+        password = text.partition("\n")[0].strip()
+    how = {"password": password, "who": given.who, "why": given.why}
+    if book.get(given.name) is None:
+        if roles is None:
+            raise InvalidInput(f"{given.name!r} is new; give --roles, such as asks,decides")
+        person = book.add(given.name, roles, **how)
+    else:
+        person = book.change(given.name, roles=roles, active=given.active, **how)
+    write_text(f"{person.name}: {', '.join(sorted(person.roles))}\n", None)
+    return options.SAFE

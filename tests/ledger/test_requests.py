@@ -1,0 +1,209 @@
+"""Requests that wait, are judged, approved, refused or withdrawn."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from databases import raw
+
+import cellbounds as cb
+from cellbounds.errors import InvalidInput
+from cellbounds.ledger import Ledger, LedgerError, NotAllowed, NotSafe
+from cellbounds.ledger.history import history_text
+
+TABLE = cb.Table(
+    cb.Domain({"county": ["Alpha", "Beta"], "education": ["Low", "High"]}), [[1, 9], [20, 30]]
+)
+RATES = "[education|county]@1"
+ROUNDED = ["[county]~5", "[education]~5"]
+"""Judged in steps."""
+
+
+@pytest.fixture
+def ledger(place):
+    return Ledger.create(place, TABLE, keep_table=True, who="ann")
+
+
+@pytest.fixture
+def team(ledger):
+    ledger.people.add("ann", ["administers"], who="ann")
+    for name in ("bob", "dan"):
+        ledger.people.add(name, ["asks", "decides"], who="ann")
+    ledger.people.add("cat", ["asks"], who="ann")
+    return ledger
+
+
+def waiting_rows(ledger):
+    with raw(ledger) as database:
+        return list(database.execute("SELECT number, figures FROM waiting"))
+
+
+def test_a_request_waits_is_judged_and_becomes_a_release(ledger, place):
+    request = ledger.requests.submit([RATES], who="cat", why="a student", origin="api", batch="7")
+    assert (request.status, request.who, request.origin, request.batch) == (
+        "waiting",
+        "cat",
+        "api",
+        "7",
+    )
+    again = Ledger.open(place).requests.all(status="waiting")
+    assert [one.number for one in again] == [request.number]
+    judged = ledger.requests.judge(request.number)
+    assert judged.judged["outcome"] == "safe"
+    assert judged.mark == ledger.state().mark
+    done = ledger.requests.approve(request.number, who="bob", why="fine")
+    assert (done.status, done.decided_by, done.reason) == ("approved", "bob", "fine")
+    entry = ledger.history()[-1]
+    assert (entry.kind, entry.number, entry.content["request"]) == ("released", done.entry, 2)
+    assert waiting_rows(ledger) == []
+    assert ledger.verify().intact
+    assert "request 2" in history_text(ledger.history())
+    assert [one["kind"] for one in ledger.export()["entries"]] == ["opened", "released"]
+
+
+def test_what_is_not_safe_with_what_is_out_goes_on_waiting_until_it_is_refused(ledger):
+    ledger.commit(RATES, who="bob", why="first")
+    request = ledger.requests.submit("[county]", who="cat", why="second")
+    assert ledger.requests.judge(request.number).judged["harmful"] == [2]
+    with pytest.raises(NotSafe):
+        ledger.requests.approve(request.number, who="bob", why="let us see")
+    assert ledger.requests.get(request.number).waiting
+    done = ledger.requests.refuse(request.number, who="bob", why="with entry 2")
+    assert (done.status, done.reason, done.judged["outcome"]) == (
+        "refused",
+        "with entry 2",
+        "unsafe",
+    )
+    assert ledger.state().released[-1].number == 2
+
+
+def test_figures_wait_beside_the_chain_and_go_with_the_decision(ledger):
+    release = cb.publish(TABLE, "[county]~5")
+    for decide in (ledger.requests.refuse, ledger.requests.approve):
+        request = ledger.requests.submit(release, who="cat", why="figures")
+        assert request.release.digest == release.digest
+        assert [number for number, _ in waiting_rows(ledger)] == [request.number]
+        done = decide(request.number, who="bob", why="decided")
+        assert done.release is None
+        assert waiting_rows(ledger) == []
+    released = ledger.history()[-1]
+    assert released.release.digest == release.digest
+
+
+def test_the_same_request_is_one_while_it_waits_and_another_one_afterwards(ledger):
+    first = ledger.requests.submit(RATES, who="cat", why="x")
+    assert ledger.requests.submit(RATES, who="cat", why="x") == first
+    assert ledger.requests.submit(RATES, who="cat", why="y").number != first.number
+    ledger.requests.withdraw(first.number, who="cat")
+    assert ledger.requests.get(first.number).status == "withdrawn"
+    assert ledger.requests.submit(RATES, who="cat", why="x").number > first.number
+
+
+def test_what_is_out_already_is_approved_with_the_entry_of_then(ledger):
+    entry = ledger.commit(RATES, who="bob", why="first")
+    request = ledger.requests.submit(RATES, who="cat", why="again")
+    done = ledger.requests.approve(request.number, who="bob", why="it is out")
+    assert (done.status, done.entry) == ("approved", entry.number)
+    assert len(ledger.state().released) == 1
+
+
+def test_who_asked_does_not_decide_and_roles_are_kept(team):
+    with pytest.raises(NotAllowed):
+        team.requests.submit(RATES, who="ann", why="administers only")
+    with pytest.raises(NotAllowed):
+        team.requests.submit(RATES, who="eve", why="nobody")
+    request = team.requests.submit(RATES, who="bob", why="mine")
+    for who in ("bob", "cat", "ann", "eve"):
+        with pytest.raises(NotAllowed):
+            team.requests.approve(request.number, who=who, why="x")
+        with pytest.raises(NotAllowed):
+            team.requests.refuse(request.number, who=who, why="x")
+    with pytest.raises(NotAllowed, match="may withdraw"):
+        team.requests.withdraw(request.number, who="dan")
+    assert team.requests.approve(request.number, who="dan", why="fine").status == "approved"
+    own = team.requests.submit("[education]~5", who="bob", why="mine")
+    assert team.requests.refuse(own.number, who="bob", why="alone here", alone=True).reason
+
+
+def test_of_two_who_decide_the_second_is_told(ledger, place):
+    request = ledger.requests.submit(ROUNDED, who="cat", why="x")
+    other = Ledger.open(place)
+
+    def meanwhile(done, _):
+        if other.requests.get(request.number).waiting:
+            other.requests.refuse(request.number, who="dan", why="no")
+
+    with pytest.raises(LedgerError, match="was decided meanwhile: refused in entry 3 by dan"):
+        ledger.requests.approve(
+            request.number, who="bob", why="yes", budget=cb.Budget(progress=meanwhile)
+        )
+    assert [one.kind for one in ledger.history()] == ["opened", "requested", "refused"]
+    for act in (ledger.requests.approve, ledger.requests.refuse):
+        with pytest.raises(LedgerError, match="refused by dan"):
+            act(request.number, who="bob", why="again")
+
+
+def test_racing_approvals_never_let_an_unsafe_pair_out(team, place):
+    pair = [team.requests.submit(what, who="cat", why="x") for what in (RATES, "[county]")]
+    outcomes = []
+
+    def decide(request, who):
+        try:
+            done = Ledger.open(place).requests.approve(request.number, who=who, why="fast")
+            outcomes.append(done.status)
+        except LedgerError as problem:
+            outcomes.append(type(problem).__name__)
+
+    threads = [
+        threading.Thread(target=decide, args=(request, who))
+        for request in pair
+        for who in ("bob", "dan")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count("approved") == 1
+    assert len(team.state().released) == 1
+    assert team.verify().intact
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "/etc/passwd",
+        "release.toml",
+        "",
+        [],
+        ["[nothing]"],
+        ["[county"],
+        [3],
+        ["[county]"] * 201,
+    ],
+)
+def test_a_request_is_statements_about_the_table_and_nothing_else(ledger, what):
+    with pytest.raises(InvalidInput):
+        ledger.requests.submit(what, who="cat", why="x")
+    assert len(ledger.history()) == 1
+
+
+def test_a_release_about_another_table_or_without_a_reason_is_refused(ledger):
+    other = cb.publish(cb.Table(cb.Domain({"A": ["x", "y"]}), [2, 3]), "[A]")
+    with pytest.raises(InvalidInput, match="the same variables and levels"):
+        ledger.requests.submit(other, who="cat", why="x")
+    with pytest.raises(InvalidInput, match="give a reason"):
+        ledger.requests.submit(RATES, who="cat", why=" ")
+    with pytest.raises(InvalidInput, match="no request 9"):
+        ledger.requests.get(9)
+    with pytest.raises(InvalidInput, match="status='open'"):
+        ledger.requests.all(status="open")
+
+
+def test_the_last_request_of_the_same_person(ledger):
+    first = ledger.requests.submit("[county]", who="cat", why="x")
+    ledger.requests.submit("[education]", who="bob", why="x")
+    last = ledger.requests.submit(RATES, who="cat", why="x")
+    assert ledger.requests.before(last).number == first.number
+    assert ledger.requests.before(first) is None
+    assert set(last.to_dict()) >= {"number", "who", "status", "statements"}
