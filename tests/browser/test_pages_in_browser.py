@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(folder):
-    server = Server(folder)
+    server = Server(folder, "--seconds", "6")
     yield server
     server.end()
 
@@ -38,7 +38,7 @@ def alone(folder):
 @pytest.fixture(scope="module")
 def team(tmp_path_factory):
     place, table = team_ledger(tmp_path_factory.mktemp("decided"))
-    server = Server(place, "--table", table)
+    server = Server(place, "--table", table, "--seconds", "6")
     yield server
     server.end()
 
@@ -198,10 +198,10 @@ def test_counts_are_protected(page, alone):
     page.goto(f"{alone.base}/table/delinquent.csv?s=[county,education]")
     settled(page)
     page.click("#make-safe")
-    page.locator("text=/^Hide \\d+ figures$/").click()
+    page.locator("#safe strong", has_text="Hide").click()
+    page.wait_for_url("**h=0*")
     settled(page)
-    assert verdict(page) in ("SAFE", "UNSAFE")
-    assert "hidden" in page.inner_text("#answer")
+    assert verdict(page) == "SAFE"
 
 
 def dropped(page, alone, file):
@@ -286,17 +286,17 @@ def test_refused_because_of_two_earlier_ones_and_a_safe_variant_approved(logged_
     assert "WAITING" in ben.inner_text("main")
     assert "UNSAFE" not in ben.content()
     cleo.goto(f"{team.base}/requests/{number}")
-    cleo.locator(".banner.unsafe").wait_for()
+    cleo.locator(".banner.unsafe").wait_for(timeout=90_000)
     assert cleo.locator("#blame li").count() == 2
-    assert "No fewer past releases do" in cleo.inner_text("#blame")
+    assert "fewer past releases do" in cleo.inner_text("#blame")
     # Whatever somebody clicks, what is unsafe is not released.
     cleo.fill("[name=why]", "let us see")
     cleo.click("text=Approve")
-    cleo.locator(".problem", has_text="not committed").wait_for()
+    cleo.locator(".problem", has_text="not committed").wait_for(timeout=90_000)
     cleo.goto(f"{team.base}/requests/{number}")
     cleo.fill("[name=why]", "gives a small count away with the other two")
     cleo.click("button:has-text('Refuse')")
-    cleo.locator(".banner", has_text="REFUSED").wait_for()
+    cleo.locator(".banner", has_text="REFUSED").wait_for(timeout=90_000)
     ben.goto(f"{team.base}/requests/{number}")
     assert "gives a small count away" in ben.inner_text("main")
     # A variant that is safe, decided by another person than the one who asked.
@@ -308,7 +308,7 @@ def test_refused_because_of_two_earlier_ones_and_a_safe_variant_approved(logged_
     cleo.click("text=Approve")
     cleo.locator(".banner", has_text="APPROVED").wait_for()
     cleo.goto(f"{team.base}/history")
-    cleo.locator("text=safe with all that is out").first.wait_for()
+    cleo.locator("text=safe with all that is out").first.wait_for(timeout=60_000)
 
 
 def test_axe_finds_nothing_where_it_is_decided(logged_in, team):

@@ -39,7 +39,7 @@ def user(alone):
 @pytest.fixture(scope="session")
 def team(tmp_path_factory):
     place, table = team_ledger(tmp_path_factory.mktemp("team"))
-    server = Server(place, "--table", table)
+    server = Server(place, "--table", table, "--seconds", "6")
     server.place, server.table = place, table
     yield server
     server.end()

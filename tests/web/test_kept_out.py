@@ -79,9 +79,7 @@ POSTED = (
 
 
 def test_every_form_is_among_these():
-    text = "".join(
-        file.read_text("utf-8") for file in Path(web.__file__).parent.glob("*_pages.py")
-    )
+    text = "".join(file.read_text("utf-8") for file in Path(web.__file__).parent.glob("*_pages.py"))
     routes = set(re.findall(r'Route\("([^"]+)", \w+, methods=\["POST"\]\)', text))
     shapes = {
         re.sub(r"/(delinquent\.csv|x|1)(?=/)", "/*", address) for address in (*POSTED, "/login")
@@ -201,7 +199,14 @@ def test_an_endless_upload_is_refused_at_once(alone, user):
 
 @pytest.mark.parametrize(
     "sent",
-    [b"", b"\x00\x01\x02" * 50, b"no table at all", b"a,b\n1", b"PK\x03\x04broken", b"\xff\xfe\x00"],
+    [
+        b"",
+        b"\x00\x01\x02" * 50,
+        b"no table at all",
+        b"a,b\n1",
+        b"PK\x03\x04broken",
+        b"\xff\xfe\x00",
+    ],
 )
 def test_a_file_that_is_no_table_is_refused_in_a_sentence(user, sent):
     done = user.post(

@@ -128,9 +128,6 @@ async def judge(request: Request) -> Response:
 def _plain(one: Any, visitor: Visitor) -> dict[str, Any]:
     """A request as somebody may see it: the verdict is for those who may see counts."""
     judged = (one.judged or {}) if visitor.may("audits") else {}
-    harmful = [
-        entry["entry"] if isinstance(entry, dict) else entry for entry in judged.get("harmful", ())
-    ]
     plain = one.to_dict()
     return {
         **{key: plain[key] for key in ("number", "statements", "total", "who", "why", "at")},
@@ -139,7 +136,7 @@ def _plain(one: Any, visitor: Visitor) -> dict[str, Any]:
         "batch": one.batch,
         "outcome": outcome_of(one) if judged else None,
         "reason": judged.get("reason"),
-        "harmful": harmful,
+        "harmful": list(judged.get("harmful", ())),
         "decided_by": one.decided_by or None,
         "decided_at": one.decided_at or None,
         "decision": one.reason or None,
@@ -190,6 +187,7 @@ async def decision(request: Request) -> Response:
         raise HTTPException(400, f"decision {given['decision']!r}; approve or refuse")
     found = await seen_request(request)
     job = await decided(request, found, given["decision"], given["why"])
+    await job.wait(2.4 * job.seconds + 10)
     if job.state != "done":
         raise HTTPException(409, job.error or "not decided in time; look again")
     if job.result["said"]:

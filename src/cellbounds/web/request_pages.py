@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger import Ledger
+from cellbounds.ledger import Entry, Ledger
 from cellbounds.ledger.journal import LedgerState
 from cellbounds.ledger.requests import Request
 from cellbounds.web import tasks
@@ -27,9 +27,6 @@ from cellbounds.web.work import Job
 
 SERVER = " server"
 """Whose work it is that nobody asked for; no person's name begins with a blank."""
-
-FINDINGS = 40
-"""Findings that the decision's page names."""
 
 
 def ledger_of(site: Site) -> Ledger:
@@ -71,9 +68,7 @@ def visible(requests: Sequence[Request], visitor: Visitor) -> list[Request]:
 
 def outcome_of(request: Request) -> str | None:
     """What the ledger said last; None if nothing yet."""
-    judged = request.judged or {}
-    found = judged.get("verdict") or judged.get("outcome")
-    return None if found is None else str(found)
+    return None if request.judged is None else str(request.judged["outcome"])
 
 
 async def queue(request: WebRequest) -> Response:
@@ -136,7 +131,7 @@ async def bring(request: WebRequest) -> Response:
     if not isinstance(file, UploadFile) or not file.filename:
         raise InvalidInput("no file came; choose one")
 
-    async def chunks() -> Any:
+    async def chunks() -> AsyncIterator[bytes]:
         while chunk := await file.read(CHUNK):
             yield chunk
 
@@ -184,9 +179,14 @@ async def one(request: WebRequest) -> Response:
     state = await run_in_threadpool(ledger.state)
     before = await run_in_threadpool(ledger.requests.before, found)
     fresh = found.judged is not None and found.mark == state.mark
-    job = None
-    if found.waiting and not fresh and visitor.may("audits"):
-        query = Query(request)
+    query = Query(request)
+    job = site.workers.get(query.get("deciding"), visitor.name)
+    if job is not None:
+        await job.wait(site.settings.patience)
+        if job.over.is_set():
+            _check_decided(job)
+            return RedirectResponse(f"/requests/{found.number}", 303)
+    elif found.waiting and not fresh and visitor.may("audits"):
         job = site.workers.get(query.get("job"), SERVER) or await submit_judging(site, found.number)
         await job.wait(site.settings.patience)
         if job.state == "done":
@@ -197,14 +197,17 @@ async def one(request: WebRequest) -> Response:
         request,
         "request.html.j2",
         one=found,
+        waits=f"deciding={job.key}" if job and query.get("deciding") else job and f"job={job.key}",
         job=job,
         outcome=outcome_of(found),
-        findings=findings_of(found),
+        blamed=blamed(found, state),
         parts=compared(found, state),
         changes=changed(before, found),
         before=before,
         audits=visitor.may("audits"),
-        decides=visitor.may("decisions") and (alone or found.who != visitor.name),
+        decides=not query.get("deciding")
+        and visitor.may("decisions")
+        and (alone or found.who != visitor.name),
         own=found.who == visitor.name,
         explore=_explored(found),
     )
@@ -218,19 +221,10 @@ def _explored(request: Request) -> str:
     return "/table/table?" + urlencode([*pairs, *([] if request.total else [("n", "0")])])
 
 
-def findings_of(request: Request) -> list[dict[str, str]]:
-    """What breaks a rule, or may, with everything that is out."""
-    found = []
-    for target in (request.judged or {}).get("judged", ()):
-        if not isinstance(target, Mapping):
-            continue
-        for cell in target["verdict"].get("cells", ()):
-            if cell["outcome"] != "safe":
-                where = ", ".join(f"{name}: {label}" for name, label in cell["cell"].items())
-                kept = {key: cell[key] for key in ("rule", "evidence", "outcome")}
-                found.append({"where": where or "everybody", "of": target["what"], **kept})
-    found.sort(key=lambda one: one["outcome"] != "unsafe")
-    return found
+def blamed(request: Request, state: LedgerState) -> list[Entry]:
+    """The past releases with which a request does harm."""
+    numbers = (request.judged or {}).get("harmful", ())
+    return [entry for entry in state.released if entry.number in numbers]
 
 
 def compared(request: Request, state: LedgerState) -> list[dict[str, Any]]:
@@ -264,11 +258,18 @@ async def decide(request: WebRequest) -> Response:
     if decision not in ("approve", "refuse"):
         raise InvalidInput(f"decision {decision!r}; approve or refuse")
     job = await decided(request, found, decision, str(form.get("why", "")))
+    if not job.over.is_set():  # it is judged anew, which may take long: no page waits for it
+        return RedirectResponse(f"/requests/{found.number}?deciding={job.key}", 303)
+    _check_decided(job)
+    return RedirectResponse(f"/requests/{found.number}", 303)
+
+
+def _check_decided(job: Job) -> None:
+    """Say why a decision was not made."""
     if job.state != "done":
-        raise InvalidInput(job.error or "the decision is not made yet; look again in a moment")
+        raise InvalidInput(job.error)
     if job.result["said"]:
         raise HTTPException(409, job.result["said"])
-    return RedirectResponse(f"/requests/{found.number}", 303)
 
 
 async def decided(request: WebRequest, found: Request, decision: str, why: str) -> Job:
@@ -288,7 +289,6 @@ async def decided(request: WebRequest, found: Request, decision: str, why: str) 
         seconds,
         thorough=True,
     )
-    await job.wait(2.4 * seconds + 10)
     return job
 
 
