@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import cellbounds as cb
+from cellbounds.disclosure.protecting import Protected
 from cellbounds.policies import Policy, SmallCounts
 
 DATA = Path("../shared/instances/suppression")
@@ -33,21 +34,21 @@ ATTACKERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def look_alike() -> dict[str, Any]:
-    """Places in two levels by age and sex, most counts small."""
-    rng = np.random.default_rng(5)
-    places = [f"P{county}{place}" for county in range(3) for place in range(4)]
-    sizes = rng.lognormal(0.5, 1.2, len(places))
+def look_alike(places: tuple[int, int] = (3, 4), ages: int = 4) -> dict[str, Any]:
+    """Places in counties by age and sex, most counts small."""
+    rng, counties = np.random.default_rng(5), range(places[0])
+    inside = {f"C{county}": [f"P{county}.{one}" for one in range(places[1])] for county in counties}
+    codes = [place for several in inside.values() for place in several]
+    sizes = rng.lognormal(0.5, 1.2, len(codes))
     cells = [
         [place, f"a{age}", sex, int(rng.poisson(size))]
-        for place, size in zip(places, sizes, strict=True)
-        for age in range(4)
+        for place, size in zip(codes, sizes, strict=True)
+        for age in range(ages)
         for sex in "fm"
     ]
-    tree = {f"C{county}": [p for p in places if p[1] == str(county)] for county in range(3)}
     dims = [
-        {"name": "place", "leaves": places, "tree": tree},
-        {"name": "age", "leaves": [f"a{age}" for age in range(4)]},
+        {"name": "place", "leaves": codes, "tree": inside},
+        {"name": "age", "leaves": [f"a{age}" for age in range(ages)]},
         {"name": "sex", "leaves": ["f", "m"]},
     ]
     tables = [["place", "age", "sex"]]
@@ -145,6 +146,7 @@ def main() -> None:
             done = cb.protect(
                 table, *margins, policy=Policy("bench", rules=(rule,), intruder=known)
             )
+            assert isinstance(done, Protected)
             seconds = time.perf_counter() - begun
             bound = "proven" if done.optimal else f"{done.bound} ({done.gap:.1%})"
             lost = f", {len(done.unprotectable)} cannot" if done.unprotectable else ""

@@ -106,6 +106,15 @@ QUESTIONS: dict[str, Question] = {
     "protect": lambda t, _r, s: partial(
         cb.protect, t, f"[{','.join(t.domain.names[:2])}]", seconds=s
     ),
+    "protect, round": lambda t, _r, s: partial(
+        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="round", seconds=s
+    ),
+    "protect, intervals": lambda t, _r, s: partial(
+        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="intervals", seconds=s
+    ),
+    "compare": lambda t, _r, s: partial(
+        cb.compare, t, f"[{','.join(t.domain.names[:2])}]", seconds=s
+    ),
     "posterior": lambda _t, r, s: partial(cb.posterior, r, seconds=s),
     "sample": lambda _t, r, s: partial(cb.sample, r, 1000, seconds=s),
     "sample, many chains": lambda _t, r, s: partial(
@@ -139,6 +148,9 @@ COMMANDS: dict[str, str] = {
     "sample": "sample {release} -o {folder}/sample.csv",
     "suggest": "suggest {table} {release}",
     "protect": "protect {table} [{first}+]",
+    "protect, round": "protect {table} [{first}+] --method round",
+    "protect, intervals": "protect {table} [{first}+] --method intervals",
+    "compare": "compare {table} [{first}+]",
     "synthesize": "synthesize {release} -o {folder}/synthetic.csv",
     "ledger ask": "ledger ask {ledger} {release} --table {table}",
     "ledger commit": "ledger commit {ledger} {release} --table {table} --why tried",

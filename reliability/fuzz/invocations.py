@@ -291,7 +291,19 @@ def _protect(draft: Draft) -> None:
         ("--no-total",),
         ("--public", "finished.csv"),
         ("--internal", "internal.csv"),
+        ("--method", draft.rng.choice(["round", "intervals"])),
+        ("--base", draft.rng.choice(["1", "3", "5", "1000"])),
+        ("--widths", draft.rng.choice(["4", "5,10", "10,5", "x"])),
     )
+
+
+def _compare(draft: Draft) -> None:
+    draft.say(draft.table(), f"[{draft.name()}{draft.rng.choice(['', '+'])}]")
+    draft.reading(merged=False)
+    draft.policy()
+    draft.effort()
+    draft.some(("--method", "round"), ("--no-total",), ("--base", "3"), ("--widths", "5,10"))
+    draft.output("table", "json", "csv")
 
 
 def _explore(draft: Draft) -> None:
@@ -468,6 +480,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "synthesize": (6, _synthesize),
     "suggest": (5, _suggest),
     "protect": (5, _protect),
+    "compare": (2, _compare),
     "explore": (6, _explore),
     "margins": (5, _margins),
     "verify": (7, _verify),

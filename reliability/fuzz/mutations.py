@@ -145,13 +145,20 @@ def _change_surroundings(rng: Random, case: Case) -> str:
             ("TMPDIR", "/dev/null/none"),
             ("HOME", "/dev/null/none"),
             ("TZ", "Nowhere/At-All"),
-            ("USER", weird.text(rng).replace("\x00", "")),
+            ("USER", _in_environments(weird.text(rng))),
             ("TERM", "dumb"),
             ("SOURCE_DATE_EPOCH", weird.number(rng)),
         ]
     )
     case.environment[name] = value
     return f"{name}={value[:20]!r}"
+
+
+def _in_environments(text: str) -> str:
+    """What an environment can hold of a text: no NUL, and of lone surrogates their bytes."""
+    return (
+        text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape").replace("\0", "")
+    )
 
 
 # Where a file stands

@@ -165,7 +165,9 @@ def _options(plan: Plan) -> list[str]:
     # Hypothesis is there before pytest could rewrite its assertions, and has none to rewrite.
     calm = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     alone = ["-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={plan.root}"]
-    return [*quiet, *calm, *alone, *chosen]
+    # Everything happens within what pytest takes for one test, which would be ended as hanging.
+    patient = ["-o", "faulthandler_timeout=0"]
+    return [*quiet, *calm, *alone, *patient, *chosen]
 
 
 class Court:

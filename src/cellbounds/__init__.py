@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cellbounds.disclosure.auditing import Audit, audit
     from cellbounds.disclosure.exploring import explore
     from cellbounds.disclosure.policies import Outcome, Verdict, judge
-    from cellbounds.disclosure.protecting import protect
+    from cellbounds.disclosure.protecting import compare, protect
     from cellbounds.disclosure.safe_sets import safe_margins
     from cellbounds.disclosure.suggesting import suggest
     from cellbounds.inference.counting import count_tables, estimate_tables, tables
@@ -71,6 +71,7 @@ __all__ = [
     "attainable",
     "audit",
     "bounds",
+    "compare",
     "count_tables",
     "datasets",
     "estimate_tables",
@@ -106,7 +107,7 @@ _LATER = {
         "disclosure.exploring": "explore",
         "disclosure.policies": "Outcome Verdict judge",
         "disclosure.suggesting": "suggest",
-        "disclosure.protecting": "protect",
+        "disclosure.protecting": "compare protect",
         "disclosure.safe_sets": "safe_margins",
         "synthetic": "synthesize",
         "data.reading": "read_table",

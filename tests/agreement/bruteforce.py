@@ -156,6 +156,9 @@ def count_fits(statement: Margin, entry: int | str | None, value: int) -> bool:
         "down": value // base * base == entry,
         "up": -(-value // base) * base == entry,
         "random": entry in (value // base * base, -(-value // base) * base),
+        "controlled": abs(entry - value) < base,
+        "controlled-2": abs(entry - value) < 2 * base,
+        "controlled-3": abs(entry - value) < 3 * base,
     }[statement.rounding]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 from hypothesis import assume, given
@@ -27,8 +28,11 @@ RULES = [
 ]
 
 
+Case = tuple[cb.Table, list[str], cb.policies.Policy, bool]
+
+
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[cb.Table, list[str], cb.policies.Policy]:
+def cases(draw: st.DrawFn) -> Case:
     shape = draw(st.sampled_from(sorted(SHAPES)))
     size = int(np.prod(shape))
     counts = draw(st.lists(st.sampled_from([0, 1, 1, 2, 4]), min_size=size, max_size=size))
@@ -48,11 +52,14 @@ def cases(draw: st.DrawFn) -> tuple[cb.Table, list[str], cb.policies.Policy]:
         "respondents": draw(st.sampled_from([0, 0, 1, 2])),
     }
     policy = cb.policies.Policy("house", rules=[rule], intruder=known)
-    return table, margins, policy
+    return table, margins, policy, draw(st.booleans())
 
 
 def broken(done, table: cb.Table) -> list[tuple]:
-    """The places where a small count of a judged margin lacks something, from the definitions."""
+    """The places where a small count of a judged margin lacks something, from the definitions.
+
+    Before somebody outside, people in small cells, and two of them.
+    """
     release, rule = done.release, done.policy.rules[0]
     tables = [
         np.array(flat).reshape(table.domain.shape)
@@ -61,21 +68,48 @@ def broken(done, table: cb.Table) -> list[tuple]:
     fitting = [
         one for one in tables if all(holds(said, release, one) for said in release.statements)
     ]
+    margins = {
+        sheet.names: (
+            np.array([summed(release, one, sheet.names).ravel() for one in fitting]),
+            summed(release, table.counts, sheet.names),
+        )
+        for sheet in done.cells.sheets
+    }
     found = []
-    for sheet in done.cells.sheets:
-        margins = np.array([summed(release, one, sheet.names).ravel() for one in fitting])
-        true = summed(release, table.counts, sheet.names).ravel()
-        for place, count in enumerate(true):
-            values = cb.ValueSet.from_values(sorted(set(margins[:, place].tolist())))
-            if rule.broken(values, cb.ValueSet.from_values([int(count)])):
-                found.append((sheet.names, place))
+    for seen in attackers(margins, done.policy):
+        for names, (counts, true) in margins.items():
+            for place, count in enumerate(true.ravel()):
+                values = cb.ValueSet.from_values(sorted(set(counts[seen, place].tolist())))
+                if rule.broken(values, cb.ValueSet.from_values([int(count)])):
+                    found.append((names, place))
     return found
 
 
+def attackers(margins, policy) -> Iterator[np.ndarray]:
+    """The tables that each attacker takes for possible, as a mask."""
+    tables = len(next(iter(margins.values()))[0])
+    yield np.ones(tables, dtype=bool)
+    people = policy.against.respondents
+    for counts, true in margins.values():
+        flat = true.ravel()
+        small = [place for place, count in enumerate(flat) if 1 <= count <= policy.small]
+        for one in small if people else ():
+            yield counts[:, one] >= 1
+        if people < 2:
+            continue
+        for one in small:
+            if flat[one] >= 2:
+                yield counts[:, one] >= 2
+        for one, other in itertools.combinations(small, 2):
+            here, there = (np.unravel_index(place, true.shape) for place in (one, other))
+            if sum(a != b for a, b in zip(here, there, strict=True)) == 1:
+                yield (counts[:, one] >= 1) & (counts[:, other] >= 1)
+
+
 @given(cases())
-def test_what_is_called_safe_is(case: tuple[cb.Table, list[str], cb.policies.Policy]) -> None:
-    table, margins, policy = case
-    done = cb.protect(table, *margins, policy=policy)
+def test_what_is_called_safe_is(case: Case) -> None:
+    table, margins, policy, marked = case
+    done = cb.protect(table, *margins, policy=policy, marked=marked)
     found = broken(done, table)
     if done.safe:
         assert not found
@@ -107,7 +141,11 @@ def cost_of_all(done, table: cb.Table) -> int | None:
         hidden = primary & cells.published
         hidden[cells.total] = False
         hidden[free] = chosen
-        mark = ">=1" if done.policy.against.zeros == "shown" else None
+        shown = done.policy.against.zeros == "shown"
+        mark = np.full(len(hidden), ">=1" if shown else None, dtype=object)
+        if done.primary_mark is not None:
+            mark[:] = f">={rule.small + 1}"
+            mark[primary] = f"{int(shown)}-{rule.small}"
         tried = _Tried(cells.protected(hidden, mark), done.policy, cells)
         if not broken(tried, table):
             return cost
@@ -120,11 +158,11 @@ class _Tried:
 
 
 @given(cases())
-def test_no_pattern_is_cheaper(case: tuple[cb.Table, list[str], cb.policies.Policy]) -> None:
-    table, margins, policy = case
+def test_no_pattern_is_cheaper(case: Case) -> None:
+    table, margins, policy, marked = case
     assume(not policy.against.respondents and not policy.rules[0].zeros)
     assume(table.total <= 7)
-    done = cb.protect(table, *margins, policy=policy)
+    done = cb.protect(table, *margins, policy=policy, marked=marked)
     right = cost_of_all(done, table)
     assume(right is not None)
     if right < 0:
@@ -138,9 +176,9 @@ def test_no_pattern_is_cheaper(case: tuple[cb.Table, list[str], cb.policies.Poli
 
 
 @given(cases())
-def test_equations_say_all_that_sums_say(case: tuple[cb.Table, list[str], object]) -> None:
+def test_equations_say_all_that_sums_say(case: Case) -> None:
     """They hold, and leave cells as free as tables do."""
-    table, margins, _ = case
+    table, margins, *_ = case
     release = cb.publish(table, *margins)
     cells = published_cells(table, release)
     matrix = np.zeros((len(cells.equations), len(cells.counts)))
@@ -164,3 +202,28 @@ def test_equations_say_all_that_sums_say(case: tuple[cb.Table, list[str], object
     # Cells that only stand between others are as free as the table itself.
     rank = np.linalg.matrix_rank(matrix)
     assert len(cells.counts) - rank == (free if known.all() else table.domain.size)
+
+
+@given(cases(), st.data())
+def test_beside_what_is_out_about_the_same_people(case: Case, data: st.DataObject) -> None:
+    """What is out, figures hidden there too, is attacked together with what is published now."""
+    table, margins, policy, marked = case
+    assume(table.total <= 8)
+    names = table.domain.names
+    first = data.draw(st.sampled_from([f"[{names[0]}]", f"[{names[1]}]", f"[{','.join(names)}]"]))
+    shown = cb.publish(table, first).statements[0]
+    hide = data.draw(st.lists(st.booleans(), min_size=shown.entries.size, max_size=10))
+    mask = np.array(hide[: shown.entries.size]).reshape(shown.entries.shape)
+    out = cb.Release(table.domain, [shown.suppressed(mask)])
+    done = cb.protect(table, *margins, policy=policy, marked=marked, released=out)
+    joint = cb.Release(done.release.domain, [*done.release.statements, *out.statements])
+    found = broken(_Tried(joint, policy, done.cells), table)
+    if done.safe:
+        assert not found
+    if found:
+        assert done.outcome is cb.Outcome.UNSAFE
+    # What was hidden is not shown now, unless it is zero or known by other figures.
+    now = [one for one in done.release.statements if set(one.variables) == set(shown.variables)]
+    if now and set(now[0].variables) == set(names):
+        both = mask & (table.counts > 0) & (table.counts < table.total)
+        assert now[0].hidden[both].all()

@@ -57,7 +57,7 @@ def test_a_figure_means_the_counts_that_are_printed_so(below: int, base: int, ru
 def test_a_threshold_may_leave_one_count() -> None:
     margin = cb.Margin(["a"], [5], base=5, below=7)
     assert (margin.lower.tolist(), margin.upper.tolist()) == ([7], [7])
-    with pytest.raises(cb.InvalidInput, match="no count of at least 8 is rounded to that"):
+    with pytest.raises(cb.InvalidInput, match="no count of at least 8 is rounded to"):
         cb.Margin(["a"], [5], base=5, below=8)
     zero = cb.Margin(["a"], ["0-0", "1-7", 10], base=5, below=8)
     assert zero.upper.tolist() == [0, 7, 12]

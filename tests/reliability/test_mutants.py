@@ -83,7 +83,9 @@ def fates_of(folder: Path, tests: str = TESTS) -> subprocess.CompletedProcess:
     (folder / "tests").mkdir()
     (folder / "src" / "toy.py").write_text(TOY)
     (folder / "tests" / "test_toy.py").write_text(tests)
-    (folder / "pytest.ini").write_text("[pytest]\n")
+    # A limit for each test is none for all of them with all mutants.
+    limit = "faulthandler_timeout = 0.1\nfaulthandler_exit_on_timeout = true\n"
+    (folder / "pytest.ini").write_text(f"[pytest]\n{limit}")
     path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])
     return subprocess.run(
         [sys.executable, "-c", RUN],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from cellbounds.inference.solver_enumeration import searched_tables
 from cellbounds.model.priors import GammaPoisson, Multinomial, Uniform
 from cellbounds.model.structure import gather
 from cellbounds.papers import document001
+from cellbounds.runtime.interrupts import uninterrupted
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 
 CENSUS = cb.datasets.read("census3")
@@ -323,6 +325,25 @@ def test_draws_are_reproducible():
     weighed = fibre_of(MARGINS).weighted(Uniform().weights(DOSES))
     first, again = (weighed.draw(50, np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first, again)
+
+
+def test_draws_from_long_layers_can_be_stopped_on_the_way():
+    """Signals raise between compiled calls only: each of them goes through so many values."""
+    release = two_way([100_000, 100_000], [90_000, 110_000])
+    weighed = fibre_of(release).weighted(Uniform().weights(release.domain), at_once=1_000_000)
+    calls = []
+
+    def count(frame, event, _):
+        calls.extend([1] if event == "call" and frame.f_code is uninterrupted.__code__ else [])
+
+    sys.setprofile(count)
+    try:
+        drawn = weighed.draw(200, np.random.default_rng(3))
+    finally:
+        sys.setprofile(None)
+    assert len(calls) >= 200 * 90_001 // 1_100_000
+    assert drawn.shape == (200, 4)
+    assert (drawn.sum(axis=1) == 200_000).all()
 
 
 def test_weights_beyond_the_range_of_doubles():

@@ -189,6 +189,22 @@ def test_merging_keeps_the_groupings_of_other_variables(table):
     assert merged.margin(["anyone"]).counts.tolist() == [63]
 
 
+def test_merging_moves_along_the_hierarchy():
+    places = cb.Table(cb.Domain({"mun": ["a", "b", "c", "d"], "sex": ["f", "m"]}), np.ones((4, 2)))
+    places = places.grouped("county", of="mun", levels={"AB": ["a", "b"], "C": ["c"], "D": ["d"]})
+    places = places.grouped("land", of="mun", levels={"N": ["a", "b", "c"], "S": ["d"]})
+    assert places.domain.coarser("mun") == ("county", "land")
+    assert places.domain.coarser("county") == ("land",)
+    counties = places.merge("mun", "county")
+    assert counties.margin(["mun"]).to_frame()["count"].tolist() == [4, 2, 2]
+    assert counties.domain.groupings["land"].levels == {"N": ("AB", "C"), "S": ("D",)}
+    assert "county" not in counties.domain.groupings
+    merged = places.merge("mun", {"cd": ["c", "d"]})
+    assert not merged.domain.groupings  # both would cut it
+    with pytest.raises(cb.InvalidInput, match="'sex' is no coarser level of 'mun'; its coarser"):
+        places.merge("mun", "sex")
+
+
 def test_exact_rates_of_groups(table):
     rates = table.conditional(["region"], given=["sex"])
     assert [[str(rate) for rate in row] for row in rates] == [["5/21", "16/21"], ["5/21", "16/21"]]

@@ -76,7 +76,7 @@ def test_entries_refused(entry):
 def test_the_place_of_a_refused_entry_is_named():
     with pytest.raises(cb.InvalidInput, match=r"\[a,b\]: the count at place \(2, 1\) is 'most'"):
         cb.Margin(["a", "b"], [[1, 2], ["most", 4]])
-    with pytest.raises(cb.InvalidInput, match="the count at place 3 is 7, which is no multiple"):
+    with pytest.raises(cb.InvalidInput, match="the count at place 3 is no multiple of the base 5"):
         cb.Margin(["a"], [0, 5, 7], base=5)
 
 

@@ -449,3 +449,60 @@ def test_nothing_is_written_beside_a_name_that_cannot_be(tmp_path, run):
     code, _, err = run("show", str(path), "--release", str(release), "--write", str(tmp_path / "t"))
     assert (code, release.exists()) == (2, False)
     assert "end its name with .tab or .csv or .xlsx" in err
+
+
+SMALL = "Region,young,old,Total\nNorth,x,x,2\nSouth,x,x,12\nEast,0,4,4\nTotal,6,12,18\n"
+
+
+def judged(tmp_path, run, *options):
+    (tmp_path / "small.csv").write_text(SMALL, "utf-8")
+    status, out, err = run("attack", tmp_path / "small.csv", *options)
+    return status, " ".join((out or err).split())
+
+
+def test_a_policy_judges_a_table_without_the_true_counts(tmp_path, run):
+    # Both of North are 1, as zeros are shown; the table itself shows that there are 2.
+    status, said = judged(tmp_path, run, "--policy", "small-counts")
+    assert status == 1
+    assert said.startswith("UNSAFE under the policy small-counts: 3 findings break a rule")
+    assert "North Total UNSAFE small-counts the figure is shown" in said
+    assert "North young UNSAFE small-counts attainable: 1" in said
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'format = "cellbounds-policy/1"\nname = "house"\n'
+        '[[rule]]\nrule = "small-counts"\nat_most = 1\nvalues = 3\nzeros = false\n',
+        "utf-8",
+    )
+    never = ("--policy", str(policy), "--intruder", "zeros=never")
+    status, said = judged(tmp_path, run, *never)
+    assert (status, said.split()[0]) == (0, "SAFE")
+    policy.write_text(policy.read_text("utf-8").replace("values = 3", "values = 4"), "utf-8")
+    status, said = judged(tmp_path, run, *never)
+    assert (status, said.split()[0]) == (3, "UNDECIDED")
+    assert "whether that is enough depends on the true count" in said
+    page = tmp_path / "page.html"
+    assert judged(tmp_path, run, *never, "--format", "html", "-o", str(page))[0] == 3
+    assert "UNDECIDED under the policy house" in page.read_text("utf-8")
+    status, said = judged(tmp_path, run, *never, "--format", "json")
+    schema = resources.files("cellbounds.report") / "schemas" / "published-1.schema.json"
+    jsonschema.validate(json.loads(said), json.loads(schema.read_text("utf-8")))
+    assert json.loads(said)["verdict"]["outcome"] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--policy", "strict"), "is not asked of tables"),
+        (("--policy", "small-counts", "--base", "2"), "rounded or noisy"),
+    ],
+)
+def test_what_single_cells_cannot_tell_is_refused(options, message, tmp_path, run):
+    status, said = judged(tmp_path, run, *options)
+    assert status == 2
+    assert message in said
+
+
+def test_a_hidden_grand_total_is_worked_out(tmp_path):
+    text = "Region,young,old,Total\nNorth,4,x,x\nSouth,6,x,x\nTotal,10,16,x\n"
+    totals = {"Region": "Total", "column": "Total"}
+    assert found(read(text, tmp_path, totals=totals))["Total", "Total"] == {26}

@@ -634,3 +634,45 @@ def test_a_folder_that_cannot_be_made(suggested, tmp_path):
     code, out, err = suggested("[county]", "--save", tmp_path / "no" / "folder")
     assert (code, out) == (2, "")
     assert "cannot be made" in err
+
+
+@pytest.fixture
+def places():
+    counts = [[3, 9], [1, 7], [8, 6], [5, 2], [9, 9]]
+    table = people(np.array(counts), place=["N1", "N2", "N3", "S1", "S2"], sex=["f", "m"])
+    return table.grouped("region", of="place", levels={"N": ["N1", "N2", "N3"], "S": ["S1", "S2"]})
+
+
+def test_levels_are_merged_along_their_hierarchy(places):
+    drafts = Drafts(cb.publish(places, "[place+,sex+]"), places)
+    changes = proposals(drafts, cb.policies.read("small-counts"))
+    merges = [one.details["levels"] for one in changes if one.kind == "merge-levels"]
+    assert merges[:4] == [[["N1", "N2"]], [["N2", "N3"]], [["N1", "N2", "N3"]], [["S1", "S2"]]]
+    branch = next(one for one in changes if one.sentence == "merge S1 and S2 of place")
+    made, _ = drafts.made(branch.applied(drafts.first))
+    assert made.domain.levels("place (merged)") == ("N1", "N2", "N3", "S")
+
+
+def test_a_variable_is_recoded_to_its_coarser_level(places):
+    drafts = Drafts(cb.publish(places, "[place+,sex+]"), places)
+    changes = proposals(drafts, cb.policies.read("small-counts"))
+    [recode] = [one for one in changes if one.kind == "coarser-level"]
+    assert recode.details == {"variable": "place", "level": "region"}
+    made, _ = drafts.made(recode.applied(drafts.first))
+    # What was published by region before is not said twice.
+    assert [one.notation for one in made.statements] == [
+        "[region,sex]",
+        "[region]",
+        "[sex]",
+        "N=59",
+    ]
+    rates = Drafts(cb.publish(places, "[sex|place]@2"), places)
+    made, _ = rates.made(recode.applied(rates.first))
+    assert [one.notation for one in made.statements] == ["[sex|region]@2", "N=59"]
+    assert recode.applied(recode.applied(rates.first)) is None
+
+
+def test_suggestions_for_a_hierarchy_name_its_level(places):
+    found = cb.suggest(places, cb.publish(places, "[place,sex]"), seconds=20)
+    kinds = {change.kind: change.sentence for one in found for change in one.changes}
+    assert kinds["coarser-level"].startswith("recode place to region")

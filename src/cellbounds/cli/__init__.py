@@ -124,7 +124,9 @@ _SUMMARIES = {
         "suggest": "Find safe releases near RELEASE, if publishing that about TABLE is not safe.",
     },
     "protecting": {
-        "protect": "Hide as few figures of TABLE as possible, so that a policy is kept.",
+        "protect": "Hide as few figures of TABLE as possible, or show them roughly, so that a "
+        "policy is kept.",
+        "compare": "Protect TABLE in several ways, and put them side by side by what they keep.",
     },
     "request_commands": {
         "ledger": "What was released about a table, and whether something more may follow.",

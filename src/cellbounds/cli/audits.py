@@ -173,7 +173,7 @@ def attack(given: Given) -> int:
     could not be settled. With --cell nothing is judged. Or it is a table as it is published, with
     its totals and marks: CSV, Excel, OpenDocument, HTML, Parquet (`cellbounds show` says how it is
     understood). Several linked tables are taken together; the status is 1 if a hidden count is
-    known exactly.
+    known exactly, or with --policy if a rule is broken.
     """
     if not all(map(is_release_file, given.release)):
         from cellbounds.cli.published import attack_tables

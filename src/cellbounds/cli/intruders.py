@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from cellbounds.cli.options import Given
 from cellbounds.errors import InvalidInput
 
@@ -18,6 +20,12 @@ def policy_given(given: Given) -> Policy:
     from cellbounds.disclosure.policies import Intruder, policy_of
 
     return policy_of(given.policy).facing(**Intruder.read(given.intruder))
+
+
+def policy_was_given() -> bool:
+    """Whether somebody gave ``--policy``, and it is not the default."""
+    source = click.get_current_context().get_parameter_source("policy")
+    return source is not click.core.ParameterSource.DEFAULT
 
 
 def read_knowledge(given: Given, domain: Domain) -> tuple[Statement, ...]:

@@ -188,7 +188,7 @@ def margins_of(texts: Iterable[str]) -> list[list[str]]:
 @subcommand
 @place_argument
 @owned_options
-@options.policy_options
+@options.choice_options
 @protect_option
 @option("--keep-table", "Keep the table in LEDGER itself.")
 @who_option
@@ -275,7 +275,7 @@ def refuse(given: Given) -> int:
 @subcommand
 @place_argument
 @option("--policy NAME|FILE", "Judge by this profile or policy file.")
-@option("--independent/--with-counts", options.INDEPENDENT, default=None)
+@option("--independent/--with-counts", options.WITH_COUNTS, default=None)
 @protect_option
 @who_option
 @option("--why TEXT", "The reason, for the record.", default="")

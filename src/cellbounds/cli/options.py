@@ -68,6 +68,7 @@ EXAMPLES = {
     "margins": "margins koch4.csv --way 2",
     "suggest": 'suggest delinquent.csv "[education|county]@2" --save instead',
     "protect": 'protect delinquent.csv "[county+,education+]" --public table.csv',
+    "compare": 'compare delinquent.csv "[county+,education+]"',
     "count": 'count delinquent.csv "[education|county]@1"',
     "posterior": 'posterior delinquent.csv "[education|county]@1"',
     "sample": 'sample delinquent.csv "[education|county]@1" --size 10 --seed 7',
@@ -256,7 +257,8 @@ table_options = combined(
     option("--delimiter TEXT", "Delimiter of TABLE.", default=","),
     option(
         "--merge VARIABLE=LEVEL,LEVEL",
-        "Merge levels of a variable of TABLE before anything else; quoted as in CSV.",
+        "Merge levels of a variable of TABLE before anything else; quoted as in CSV. Or the name "
+        "of a coarser level of its hierarchy.",
         "merges",
         multiple=True,
     ),
@@ -316,6 +318,8 @@ def _merged(table: Table, text: str) -> Table:
             f"--merge {text!r} is not quoted as in CSV ({problem}); write levels with commas or "
             "line breaks in double quotes"
         ) from None
+    if len(merged) == 1 and merged[0] in domain.coarser(variable):
+        return table.merge(variable, merged[0])
     if len(merged) < 2:
         raise InvalidInput(f"--merge {text!r} merges nothing; name at least two levels")
     levels = {str(level): level for level in domain.levels(variable)}
@@ -429,6 +433,15 @@ intruder_option = option(
 )
 
 policy_options = combined(policy_option, option("--independent", INDEPENDENT), intruder_option)
+
+WITH_COUNTS = (
+    "By default what is chosen holds against an intruder who reruns the choice on every table that "
+    "fits, if there are at most 1024 cells; --with-counts: it is safe if he cannot."
+)
+
+choice_options = combined(
+    policy_option, option("--independent/--with-counts", WITH_COUNTS, default=None), intruder_option
+)
 
 
 knows_option = option(

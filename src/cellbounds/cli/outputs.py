@@ -142,7 +142,7 @@ def write_plain(result: Any, style: str, output: str | None, *, private: bool = 
     write_text(text, output, style, private=private)
 
 
-DRAWING = {".svg": 0.4, ".png": 0.4, ".html": 1.1}
+DRAWING = {".svg": 0.5, ".png": 0.5, ".html": 1.6}
 """Seconds that a chart takes, most of them for starting what draws it; nothing can stop that."""
 
 

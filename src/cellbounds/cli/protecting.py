@@ -1,8 +1,9 @@
-"""`protect`: the figures of a table that are hidden, and the finished table."""
+"""`protect`: a table made ready for publication; `compare`: the ways to do that side by side."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,27 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.budget import stopped_late
 from cellbounds.runtime.inputs import read_toml
 
+if TYPE_CHECKING:
+    from cellbounds.ledger import Ledger
+    from cellbounds.statements import Release
+
+METHODS = "suppress|intervals|round"
+
+shape_options = options.combined(
+    option(
+        "--base INTEGER",
+        "What figures are rounded to multiples of; the smallest of 3, 5, 10, 20, 50, 100 that is "
+        "safe unless given.",
+        "round_base",
+    ),
+    option(
+        "--widths N,N",
+        "How wide ranges may be, each a multiple of the one before; 5,10,50,100,... unless given.",
+        "range_widths",
+    ),
+)
+"""What figures are shown as."""
+
 
 @options.command
 @options.table_argument
@@ -23,6 +45,12 @@ from cellbounds.runtime.inputs import read_toml
 @options.no_total_option
 @options.policy_option
 @options.intruder_option
+@option(
+    f"--method {METHODS}",
+    "Hide figures, show them as ranges, or round all of them so that totals add up.",
+    default="suppress",
+)
+@shape_options
 @option(
     "--cost counts|cells|FILE",
     "What hiding a figure costs: its count, 1, or whole numbers of your own for some margins "
@@ -36,6 +64,20 @@ from cellbounds.runtime.inputs import read_toml
 )
 @option(
     "--prefer MARGIN|CELL", "Hide this first: it costs nothing. May be repeated.", multiple=True
+)
+@option(
+    "--earlier FILE",
+    "Last year's table as it was published (CSV, Excel, ...) or its release (.toml): what was "
+    "hidden stays hidden. May be repeated.",
+    multiple=True,
+)
+@option(
+    "--ledger LEDGER",
+    "What is out about the same people: it is known, and all is judged together.",
+)
+@option(
+    "--marked",
+    "The finished table tells primary figures (marked such as 1-2) from the others.",
 )
 @option(
     "--work INTEGER",
@@ -55,36 +97,53 @@ from cellbounds.runtime.inputs import read_toml
 @option("--release FILE", "Write what is published as a release file (.toml).", "published")
 @options.format_options
 def protect(given: Given) -> int:
-    """Hide as few figures of TABLE as possible, so that a policy is kept.
+    """Hide as few figures of TABLE as possible, or show them roughly, so that a policy is kept.
 
-    MARGINs are published, with all counts exact: "[A,B]", or "[A+,B+]" for all levels with all
-    totals. Small counts are hidden (primary suppression), and others (secondary) so that nobody can
-    work them out, not even who knows that zeros are shown. What is left is attacked and judged: the
-    status is 0 if it is safe, 1 if it is not, 3 if that is not known.
+    MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Small counts are
+    hidden (primary suppression), and others (secondary) so that nobody can work them out, not even
+    who knows that zeros are shown. Or figures are shown as ranges, or all of them rounded so that
+    totals add up (--method). What is left is attacked and judged: the status is 0 if it is safe, 1
+    if it is not, 3 if that is not known.
     """
-    from cellbounds.disclosure.policies import Outcome
+    from cellbounds.disclosure.policies.verdict import worst
     from cellbounds.disclosure.protecting import protect as protect_table
 
     for path in filter(None, (given.finished, given.internal)):
         check_suffix(path, (".csv", ".xlsx"))
     outputs = [given.finished, given.internal, given.published, given.output]
     cost = given.cost if given.cost in ("counts", "cells") else None
-    check_outputs(outputs, [given.table, given.policy, None if cost else given.cost])
+    inputs = [given.table, given.policy, None if cost else given.cost, *given.earlier]
+    check_outputs(outputs, inputs)
     with options.working(given, "reading the table") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
-        progress.say("choosing what to hide")
+        ledger, before, released = _out(given)
+        progress.say("choosing what to publish")
         protected = protect_table(
             table,
             *given.margins,
             policy=policy_given(given),
+            method=given.method,
+            base=given.round_base,
+            widths=_whole_numbers(given.range_widths),
             cost=cost or dict(_weights(given.cost)),
             keep=[_place(text, "--keep") for text in given.keep],
             prefer=[_place(text, "--prefer") for text in given.prefer],
             total=not given.no_total,
+            marked=given.marked,
+            earlier=before,
+            released=released,
             work=given.work,
             budget=budget,
         )
+        outcome = protected.outcome
+        if ledger is not None:
+            progress.say("judging it with what is out")
+            one = ledger.state().versions == 1  # else the ledger has to have them all
+            answer = ledger.ask(protected.release, table=table if one else None, budget=budget)
+            outcome = worst([outcome, answer.outcome])
+            told = f"with all that is in {given.ledger}: {answer.reason}"
+            protected = replace(protected, notes=(*protected.notes, told))
         if given.finished is not None:
             protected.write(given.finished)
         if given.internal is not None:
@@ -92,8 +151,72 @@ def protect(given: Given) -> int:
         if given.published is not None:
             protected.release.write(given.published)
     write_result(protected, given, private=True)
-    statuses = {Outcome.SAFE: options.SAFE, Outcome.UNSAFE: options.UNSAFE}
-    return statuses.get(protected.outcome, options.UNDECIDED)
+    return options.STATUSES[outcome.value]
+
+
+@options.command
+@options.table_argument
+@click.argument("margins", nargs=-1, required=True, metavar="MARGIN...")
+@options.table_options
+@options.no_total_option
+@options.policy_option
+@options.intruder_option
+@option(
+    f"--method {METHODS}",
+    "A way to protect it; all of them unless given. May be repeated.",
+    "methods",
+    multiple=True,
+)
+@shape_options
+@options.effort_options("what each way found until then is shown")
+@options.format_options
+def compare(given: Given) -> int:
+    """Protect TABLE in several ways, and put them side by side by what they keep.
+
+    MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Every way is judged
+    by the same policy and against the same intruder: the status is 0 if one of them is safe, 1 if
+    none is, 3 if that is not known.
+    """
+    from cellbounds.disclosure.protecting import compare as compare_ways
+
+    check_outputs([given.output], [given.table, given.policy])
+    chosen = {"methods": given.methods} if given.methods else {}
+    with options.working(given, "reading the table") as (progress, budget):
+        with stopped_late(budget):
+            table = options.read_owned(given.table, given)
+        progress.say("protecting it in several ways")
+        comparison = compare_ways(
+            table,
+            *given.margins,
+            policy=policy_given(given),
+            base=given.round_base,
+            widths=_whole_numbers(given.range_widths),
+            total=not given.no_total,
+            budget=budget,
+            **chosen,
+        )
+    write_result(comparison, given, private=True)
+    return options.STATUSES[comparison.outcome.value]
+
+
+def _whole_numbers(text: str | None) -> list[int] | None:
+    parts = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) < 19 for part in parts):
+        raise InvalidInput(f"--widths {text!r}; give whole numbers such as 5,10,50")
+    return None if text is None else [int(part) for part in parts]
+
+
+def _out(given: Given) -> tuple[Ledger | None, list[Any], Release | None]:
+    """The ledger, and what was published before: of other versions only what they hid counts."""
+    if given.ledger is None:
+        return None, list(given.earlier), None
+    from cellbounds.ledger import Ledger
+
+    ledger = Ledger.open(given.ledger)
+    releases = [entry.release for entry in ledger.history() if entry.kind == "released"]
+    if ledger.state().versions > 1:
+        return ledger, [*given.earlier, *filter(None, releases)], None
+    return ledger, list(given.earlier), ledger.together() if releases else None
 
 
 def _weights(path: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cellbounds.cli import options
-from cellbounds.cli.intruders import policy_given, read_knowledge
+from cellbounds.cli.intruders import policy_given, policy_was_given, read_knowledge
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
 from cellbounds.cli.sheet_options import read_sheets, sheet_options
@@ -66,24 +66,26 @@ def attack_tables(given: Given) -> int:
                 f"--{name.removesuffix('s')} goes with a release file; write one with `cellbounds "
                 "show FILE --release FILE.toml` and attack that"
             )
-    if given.policy != "small-counts":
-        raise InvalidInput(
-            f"--policy {given.policy} goes with a release file; write one with `cellbounds show "
-            "FILE --release FILE.toml` and attack that"
-        )
-    check_outputs([given.output], [*given.release, *given.knows])
+    check_outputs([given.output], [*given.release, *given.knows, given.policy])
+    # The budget that is there anyway is not for ranges of thousands of cells.
+    source = click.get_current_context().get_parameter_source("seconds")
+    told = source is not click.core.ParameterSource.DEFAULT
     what = "reading the tables"
     with options.working(given, what, seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
             published = read_sheets(given.release, given)
             knows = read_knowledge(given, published.release.domain)
-            intruder = policy_given(given).against
+            policy = policy_given(given)
         with stopped_late(budget):
             risk = work_out(
-                published, knows=knows, intruder=intruder, progress=progress.say, budget=budget
+                published,
+                knows=knows,
+                intruder=policy.against,
+                policy=policy if policy_was_given() else None,
+                every_count=told,
+                progress=progress.say,
+                budget=budget,
             )
         text = render(risk, given.style, everything=given.everything)
     write_text(text, given.output, given.style)
-    if risk.disclosed:
-        return options.UNSAFE
-    return options.UNDECIDED if risk.unsettled else options.SAFE
+    return options.STATUSES[risk.outcome.value]

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "Try merged levels too: of every two neighbours, or those that FILE (.toml) lists.",
 )
 @options.no_total_option
-@options.policy_options
+@options.choice_options
 @options.table_options
 @options.effort_options("designs not reached by then are left out", None)
 @option("--state FILE", "Keep what was found in this file, and go on from it. Confidential.")
@@ -222,7 +222,7 @@ def margins(given: Given) -> int:
 @click.argument("release", nargs=-1, required=True)
 @options.table_options
 @options.publishing_options
-@options.policy_options
+@options.choice_options
 @options.knows_option
 @option("--over A,B", "Judge the cells of this margin.")
 @option("--most INTEGER", "Suggestions at most.", default=10)

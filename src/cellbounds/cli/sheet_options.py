@@ -24,7 +24,7 @@ sheet_options = options.combined(
     level_options,
     option("--base INTEGER", "Numbers are rounded to multiples of this (the rounding base)."),
     option(
-        "--base-rounding nearest|half-even|down|up|random",
+        "--base-rounding nearest|half-even|down|up|random|controlled|controlled-2|controlled-3",
         "How they are rounded; nearest unless given.",
     ),
     option(
@@ -40,6 +40,11 @@ sheet_options = options.combined(
     ),
     option("--absent unknown|zero", "What cells hold that a table does not list."),
     option("--sums all|shown", "Totals add up all cells, or only those that are shown."),
+    option(
+        "--percents NAMES|total|none",
+        "What percents beside counts add up to 100 within: variables, or everybody; none: not "
+        "read. Found out unless given.",
+    ),
     option("--count TEXT", "Column of counts of a tidy table."),
     option("--variables A,B", "Columns of labels of a tidy table; names of those of a crosstab."),
     option("--header N", "Header rows of a crosstab.", "header", type=options.WHOLE),
@@ -53,7 +58,7 @@ sheet_options = options.combined(
 
 _ABOUT_TABLES = (
     *("marks", "hierarchies", "totals", "no_totals", "base", "below", "noise", "tool", "metadata"),
-    *("absent", "sums", "sheet"),
+    *("absent", "sums", "percents", "sheet"),
 )
 
 
@@ -70,6 +75,10 @@ def check_release_file(given: Given) -> None:
                 f"--{name.replace('_', '-')} goes with a table (CSV, Excel, ...), not with a "
                 "release file; leave it out"
             )
+
+
+def _percents(given: str | None) -> list[str] | str | None:
+    return given if given in ("total", "none") else options.names_of(given, "--percents")
 
 
 def read_sheets(paths: tuple[str, ...], given: Given) -> Published:
@@ -89,6 +98,7 @@ def read_sheets(paths: tuple[str, ...], given: Given) -> Published:
         metadata=given.metadata,
         absent=given.absent or "unknown",
         sums=given.sums,
+        percents=_percents(given.percents),
         count=given.count,
         variables=options.names_of(given.variables, "--variables"),
         header=given.header,

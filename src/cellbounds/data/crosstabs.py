@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cellbounds.data.formats.grids import Grid
 from cellbounds.data.marks import Legend
+from cellbounds.data.percent_lines import OtherLines, apart, says_percents, seems_percents
+from cellbounds.data.percents import SheetPercents, names_percents
 from cellbounds.data.spreadsheets import column_letters
 from cellbounds.errors import InvalidInput
 
@@ -41,6 +43,8 @@ class SheetTable:
         What was left out or decided.
     tidy
         Whether there is a line for each cell.
+    percents
+        What has decimals or is called percents, beside the counts.
     """
 
     where: str
@@ -51,6 +55,7 @@ class SheetTable:
     depths: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     tidy: bool = False
+    percents: tuple[SheetPercents, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,8 @@ def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
     tables = []
     for number, block in enumerate(blocks, start=1):
         where = f"{grid.where}, table {number}" if several else grid.where
-        tables.append(_table(where, grid, block, legend, layout))
+        table = _table(where, grid, block, legend, layout)
+        tables.append(replace(table, notes=(*table.notes, *grid.notes)))
     return tables
 
 
@@ -206,7 +212,7 @@ def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout
     if header == 1:
         tidy = _tidy_columns(where, rows, legend, names, layout, grid.index)
         if tidy is not None:
-            return _tidy(where, title, rows, places, names, *tidy)
+            return _tidy(where, title, rows, places, names, legend, *tidy)
     index = layout.index or grid.index or _index_columns(rows[header:], legend)
     if not 1 <= index < len(columns):
         raise InvalidInput(
@@ -291,7 +297,11 @@ def _tidy_columns(
                 f"{where} has no column {missing!r}; its columns are {', '.join(map(repr, names))}"
             )
         return [names.index(name) for name in layout.variables], count
-    left = list(range(count))
+    left = [
+        place
+        for place in range(count)
+        if not seems_percents(names[place], [row[place] for row in rows[1:]], legend)
+    ]
     return (left, count) if left else None
 
 
@@ -301,6 +311,7 @@ def _tidy(
     rows: list[list[str]],
     places: _Places,
     names: list[str],
+    legend: Legend,
     labels: list[int],
     count: int,
 ) -> SheetTable:
@@ -316,11 +327,22 @@ def _tidy(
     for line, row in enumerate(rows[1:], start=1):
         cell = tuple(row[place].strip() for place in labels)
         _put(where, cells, stands, cell, row[count], places.name(line, count))
-    others = [names[k] for k in range(len(names)) if k not in (*labels, count)]
+    others, percents = list[str](), list[SheetPercents]()
+    for place in (k for k in range(len(names)) if k not in (*labels, count)):
+        texts = [row[place] for row in rows[1:]]
+        if seems_percents(names[place], texts, legend):
+            named = says_percents([names[place]], texts)
+            percents.append(
+                SheetPercents(names[place], named, dict(zip(cells, texts, strict=True)))
+            )
+        else:
+            others.append(names[place])
     notes = [f"counts are in the column {names[count]!r}"]
     if others:
         notes.append(f"other columns are not read: {', '.join(map(repr, others))}")
-    return SheetTable(where, title, variables, cells, stands, {}, tuple(notes), tidy=True)
+    return SheetTable(
+        where, title, variables, cells, stands, {}, tuple(notes), True, tuple(percents)
+    )
 
 
 def _put(
@@ -363,19 +385,44 @@ def _wide(
             raise InvalidInput(
                 f"{where}: two variables are called {name!r}; name them: --variables A,B"
             )
-    kept, notes = _count_columns(where, rows[header:], index, heads, legend)
+    body, bracketed = apart(rows[header:], index)
+    stubs: list[list[str]] = []
+    for row in body:
+        stubs.append(_filled_down(row[:index], stubs[-1] if stubs else [""] * index))
+    columns = [[labels[k] for labels in heads] for k in range(len(heads[0]))]
+    # Rows that are called percents first: the columns then are what the others hold.
+    called = [line for line, stub in enumerate(stubs) if any(map(names_percents, stub))]
+    others = [row[index:] for line, row in enumerate(body) if line not in called] or [
+        row[index:] for row in body
+    ]
+    across = OtherLines.told(where, columns, list(zip(*others, strict=True)), legend)
+    counts = [place + index for place in range(len(columns)) if place not in across.kinds]
+    figures = [[row[place] for place in counts] for row in body]
+    down = OtherLines.told(where, stubs, figures, legend, rows=True)
     cells: dict[Labels, str] = {}
     stands: dict[Labels, str] = {}
-    stub: list[str] = [""] * index
+    found: dict[tuple[str, bool], dict[Labels, str]] = {}
     depths: dict[str, int] = {}
-    for line, row in enumerate(rows[header:], start=header):
-        stub = _filled_down(row[:index], stub)
-        depths.setdefault(stub[-1], _indent(row[index - 1]))
-        for column in kept:
-            cell = (*stub, *(labels[column - index] for labels in heads))
-            _put(where, cells, stands, cell, row[column], places.name(line, column))
+    for line, row in enumerate(body):
+        depths.setdefault(stubs[line][-1], _indent(row[index - 1]))
+        for column in range(index, len(row)):
+            place = column - index
+            # A percentage belongs to the count that it stands beside, or below.
+            own_row, own_column = down.partners.get(line, line), across.partners.get(place, place)
+            cell = (*stubs[own_row], *columns[own_column])
+            kind = down.kinds.get(line) or across.kinds.get(place)
+            if kind is None:
+                where_it_stands = places.name(header + line, column)
+                _put(where, cells, stands, cell, row[column], where_it_stands)
+                if (line, column) in bracketed:
+                    found.setdefault(("(%)", True), {})[cell] = bracketed[line, column]
+            elif line not in down.kinds or place not in across.kinds:
+                while cell in found.setdefault(kind, {}):  # two columns of the same name
+                    kind = (f"{kind[0]}, next", kind[1])
+                found[kind][cell] = row[column]
     deep = {} if len(set(depths.values())) == 1 else {variables[index - 1]: depths}
-    return SheetTable(where, title, tuple(variables), cells, stands, deep, tuple(notes))
+    percents = tuple(SheetPercents(*kind, figures) for kind, figures in found.items())
+    return SheetTable(where, title, tuple(variables), cells, stands, deep, (), False, percents)
 
 
 def _indent(text: str) -> int:
@@ -439,27 +486,3 @@ def _filled_right(heads: list[list[str]]) -> list[list[str]]:
             row.append(row[-1] if merged else label)
         filled.append(row)
     return filled
-
-
-def _count_columns(
-    where: str, body: list[list[str]], index: int, heads: list[list[str]], legend: Legend
-) -> tuple[list[int], list[str]]:
-    """The columns of counts; percentages and means are left out, and said to be."""
-    kept, left = [], []
-    for column in range(index, len(body[0])):
-        labels = [labels[column - index] for labels in heads]
-        figures = [row[column] for row in body if legend.is_number(row[column])]
-        other = sum(map(legend.is_other, figures))
-        if any("%" in label or "per cent" in label.lower() for label in labels) or (
-            figures and 2 * other >= len(figures)
-        ):
-            left.append(" / ".join(filter(None, labels)) or column_letters(column + 1))
-        else:
-            kept.append(column)
-    if not kept:
-        raise InvalidInput(
-            f"{where}: no column holds counts, as all have decimals or percentages; give a table "
-            "of counts, or name the column of counts of a tidy one (--count NAME)"
-        )
-    note = f"columns without counts are not read: {', '.join(map(repr, left))}"
-    return kept, [note] if left else []

@@ -261,6 +261,33 @@ class Domain:
         behind = [place for members in self.level_sets(name) for place in members]
         return sorted(behind) == list(range(len(self._levels[self.base(name)])))
 
+    def coarser(self, name: str) -> tuple[str, ...]:
+        """The levels of a hierarchy above a variable, the finest first.
+
+        Those are derived variables that share out everybody and hold each level of the one before
+        in one of theirs.
+
+        Examples
+        --------
+        >>> from cellbounds import Domain, Grouping
+        >>> regions = Grouping("county", {"North": ["A", "B"], "South": ["C"]})
+        >>> domain = Domain({"county": ["A", "B", "C"]}, groupings={"region": regions})
+        >>> domain.coarser("county"), domain.coarser("region")
+        (('region',), ())
+        """
+        base, chain, own = self.base(name), list[str](), self.level_sets(name)
+        others = [
+            other
+            for other, grouping in self._groupings.items()
+            if grouping.of == base and other != name and self.shares_out(other)
+        ]
+        for other in sorted(others, key=lambda one: -len(self.level_sets(one))):
+            sets = self.level_sets(other)
+            if len(sets) < len(own) and all(any(part <= one for one in sets) for part in own):
+                chain.append(other)
+                own = sets
+        return tuple(chain)
+
     def levels(self, name: str) -> tuple[Label, ...]:
         """The levels of one variable, in order."""
         if self.base(name) == name:

@@ -191,6 +191,7 @@ class Hierarchy:
             lead = next((line[0] for line in lines if line[0] in "@."), "@")
         path: list[Label] = []
         pairs: list[tuple[Label, Label | None]] = []
+        seen: set[Label] = set()
         for number, line in enumerate(lines, start=1):
             code = line.lstrip(lead)
             depth = (len(line) - len(code)) // len(lead)
@@ -200,8 +201,9 @@ class Hierarchy:
                     f"is {len(path) - 1} deep; each {lead!r} goes one level below the line before"
                 )
             path[depth:] = [code.strip().strip('"')]
-            if any(child == path[depth] for child, _ in pairs):
+            if path[depth] in seen:
                 raise InvalidInput(f"the code {path[depth]!r} stands twice in the hierarchy")
+            seen.add(path[depth])
             pairs.append((path[depth], path[depth - 1] if depth else None))
         return cls.from_pairs(pairs, total=total)
 

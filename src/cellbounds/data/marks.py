@@ -6,11 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cellbounds.data.percents import beside
 from cellbounds.data.published import HIDDEN, UNKNOWN, ZERO, Entry
 from cellbounds.errors import InvalidInput
 
 LONGEST = 40
 """Characters of a figure; longer texts are labels or notes."""
+
+MOST_KNOWN = 100_000
+"""Texts whose meaning is remembered."""
 
 _MEANINGS: dict[str, Entry] = {"hidden": HIDDEN, "unknown": UNKNOWN, "zero": ZERO}
 
@@ -32,7 +36,11 @@ _GROUPED = {
     ".": re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+"),
 }
 _WHOLE = re.compile(r"([0-9]+)(?:[.,]0+)?")
-_DECIMAL = re.compile(r"[-+]?[0-9]+[.,][0-9]+%?|[-+]?[0-9]+%|-[0-9]+")
+_DECIMAL = re.compile(r"[-+]?[0-9]+[.,][0-9]+\s?%?|[-+]?[0-9]+\s?%|-[0-9]+")
+_POINTED = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
+_FOOTNOTE = re.compile(
+    r"([0-9].*?)\s*(?:\*+|[†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\(?[a-z]\)|\([0-9]\)|\[[a-z0-9]{1,2}\])", re.IGNORECASE
+)
 _RANGE = re.compile(r"([0-9]+)\s*(?:-|–|to|\.\.)\s*([0-9]+)", re.IGNORECASE)
 _LESS = re.compile(r"(?:n\s*)?(<=|<|≤|>=|>|≥)\s*([0-9]+)", re.IGNORECASE)
 _FEWER = re.compile(r"(?:fewer|less) than ([0-9]+)", re.IGNORECASE)
@@ -53,14 +61,31 @@ class Legend:
 
     marks: Mapping[str, Entry] = field(default_factory=dict)
     thousands: str = ", '"
+    _known: dict[str, object] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What texts were found to say: a table prints the same ones again and again."""
 
     def is_figure(self, text: str) -> bool:
-        """Whether a text can stand in a cell of a table: a number, a mark, a range."""
-        return bool(text.strip()) and (self._read(text) is not _NOTHING or self.is_other(text))
+        """Whether a text can stand in a cell of a table: a number, a mark, a range.
+
+        A percent in brackets may stand behind it.
+        """
+        pair = beside(text)
+        alone = text if pair is None else pair[0]
+        return bool(alone.strip()) and (self._read(alone) is not _NOTHING or self.is_other(alone))
+
+    def has_footnote(self, text: str) -> bool:
+        """Whether a text is a number with the mark of a footnote behind it: ``12*``, ``12 (1)``."""
+        found = _FOOTNOTE.fullmatch(text.strip().translate(_SPACES))
+        return found is not None and self._number(found[1].strip()) is not None
 
     def is_other(self, text: str) -> bool:
         """Whether a text is a number that is no count: a decimal, a percentage, below zero."""
-        return _DECIMAL.fullmatch(text.strip()) is not None and self._read(text) is _NOTHING
+        plain = text.strip().translate(_SPACES)
+        return _DECIMAL.fullmatch(plain) is not None and self._read(text) is _NOTHING
+
+    def may_be_grouped(self, text: str) -> bool:
+        """Whether a decimal may as well be a count whose thousands a point separates."""
+        return self.is_other(text) and _POINTED.fullmatch(text.strip()) is not None
 
     def is_number(self, text: str) -> bool:
         """Whether a text is a plain number."""
@@ -75,6 +100,13 @@ class Legend:
         return entry
 
     def _read(self, text: str) -> object:
+        if text not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[text] = self._understood(text)
+        return self._known[text]
+
+    def _understood(self, text: str) -> object:
         plain = text.strip().translate(_SPACES)
         if len(plain) > LONGEST:
             return _NOTHING
@@ -85,6 +117,8 @@ class Legend:
         if plain.lower() in _STANDARD:
             return _STANDARD[plain.lower()]
         number = self._number(plain)
+        if number is None and (found := _FOOTNOTE.fullmatch(plain)):
+            number = self._number(found[1].strip())
         return _range(plain) if number is None else number
 
     def _number(self, text: str) -> int | None:

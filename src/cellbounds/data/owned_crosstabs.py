@@ -37,7 +37,7 @@ def crosstab_table(
     found = _crosstab(source, encoding, delimiter, sheet)
     if found is None:
         return None
-    published = understand(found, Meaning(hierarchies=hierarchies, totals=totals))
+    published = understand(found, Meaning(hierarchies=hierarchies, totals=totals, percents=False))
     _check_complete(published)
     trees = published.hierarchies
     domain = Domain({name: tree.leaves for name, tree in trees.items()})

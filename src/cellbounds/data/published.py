@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,38 @@ ZERO: Entry = "0-0"
 """Zero, also where numbers are rounded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Percents:
+    """Percents that a table prints beside counts.
+
+    Attributes
+    ----------
+    label
+        What stands above them.
+    within
+        The variables within whose levels they add up to 100; without any, they are of everybody.
+    figures
+        Each by the cell of its count: digits, with the same number of decimals.
+    unit
+        ``"percent"`` or ``"proportion"``.
+    rounding
+        How they were rounded, as for :class:`~cellbounds.Conditional`.
+    """
+
+    label: str
+    within: tuple[str, ...]
+    figures: Mapping[Cell, str]
+    unit: str = "percent"
+    rounding: str = "nearest"
+
+    def base_of(self, cell: Cell, variables: Iterable[str]) -> tuple[Label | None, ...]:
+        """What a cell is a percentage of: None stands for all codes of a variable."""
+        return tuple(
+            code if name in self.within else None
+            for name, code in zip(variables, cell, strict=True)
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class PublishedTable:
     """A table as it is printed.
@@ -49,6 +81,8 @@ class PublishedTable:
         out from this table never uses them.
     base, rounding, below, noise
         How numbers differ from counts, as for :class:`~cellbounds.Margin`.
+    percents
+        Percents beside the counts.
     title, notes
         What stands above the table, and what was understood of it, for people.
 
@@ -75,6 +109,7 @@ class PublishedTable:
     rounding: str | None = None
     below: int | None = None
     noise: object = None
+    percents: tuple[Percents, ...] = ()
     title: str = ""
     notes: tuple[str, ...] = ()
 
@@ -111,11 +146,12 @@ class PublishedTable:
 
     @property
     def unsure(self) -> tuple[Cell, ...]:
-        """The cells that do not show a number: hidden, unknown, ranges."""
+        """The cells that do not show their count: hidden, unknown, ranges, rounded."""
+        rounded = self.base is not None
         return tuple(
             cell
             for cell, entry in self.entries.items()
-            if not isinstance(entry, int) and entry != ZERO
+            if (rounded or not isinstance(entry, int)) and entry != ZERO
         )
 
     @property
@@ -167,8 +203,8 @@ class PublishedTable:
     def _cells(self) -> str:
         hidden, zeros = len(self.hidden), sum(entry == ZERO for entry in self.entries.values())
         unknown = sum(entry == UNKNOWN for entry in self.entries.values())
-        ranges = len(self.unsure) - hidden - unknown
-        shown = len(self.entries) - hidden - unknown - ranges - zeros
+        shown = sum(isinstance(entry, int) for entry in self.entries.values())
+        ranges = len(self.entries) - hidden - unknown - shown - zeros
         parts = [f"{len(self.entries):,}", f"{shown:,} with a number"]
         for count, what in (
             (zeros, "zero"),

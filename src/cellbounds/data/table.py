@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.frames import frame_of
+from cellbounds.data.merging import merged_levels, regrouped
 from cellbounds.data.storage import DENSE_LIMIT, Cells, Dense, Sparse
 from cellbounds.errors import InvalidInput, TooMuchWork
 from cellbounds.runtime.arrays import BoolArray, IntArray, summable
@@ -318,11 +319,12 @@ class Table:
             )
         return Table.holding(domain, self._stored)
 
-    def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]]) -> Table:
+    def merge(self, variable: str, groups: Mapping[Label, Sequence[Label]] | str) -> Table:
         """Merge levels of one variable; levels not named stay as they are.
 
-        A merged level stands where the first of its parts stood. Groupings of the variable are
-        left behind: their levels are no longer there.
+        A merged level stands where the first of its parts stood. The name of a coarser level of
+        the variable's hierarchy instead of groups recodes it to that level. Levels of a hierarchy
+        above the merged ones stay; groupings that would cut a merged level are left behind.
 
         Examples
         --------
@@ -332,6 +334,8 @@ class Table:
         >>> merged.domain.levels("education")
         ('Low', 'Medium', 'High+')
         """
+        if isinstance(groups, str):
+            groups = self._levels_of(variable, groups)
         behind = merged_levels(self.domain, variable, groups)
         # A merged variable is a derived one that takes the place of what is behind it.
         derived = variable
@@ -342,9 +346,23 @@ class Table:
         levels = self.domain.to_dict()
         levels[variable] = list(behind)
         still = {
-            k: grouping for k, grouping in self.domain.groupings.items() if grouping.of != variable
+            name: left
+            for name, grouping in self.domain.groupings.items()
+            if (left := grouping if grouping.of != variable else regrouped(grouping, behind))
         }
         return Table.holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
+
+    def _levels_of(self, variable: str, level: str) -> dict[Label, tuple[Label, ...]]:
+        """The levels of a coarser level of a hierarchy, with those behind them."""
+        self.domain.axis(variable)
+        names = self.domain.coarser(variable)
+        if level not in names:
+            known = f"its coarser levels are {', '.join(names)}" if names else "it has none"
+            raise InvalidInput(
+                f"{level!r} is no coarser level of {variable!r}; {known}: name one, or give groups "
+                "of levels"
+            )
+        return self.domain.groupings[level].levels
 
     @property
     def digest(self) -> str:
@@ -498,34 +516,6 @@ def _not_empty(domain: Domain, index: Sequence[int]) -> InvalidInput:
         f"the cell {domain.labels(index)} is declared a structural zero but is not empty; correct "
         "the declaration or the count"
     )
-
-
-def merged_levels(
-    domain: Domain, variable: str, groups: Mapping[Label, Sequence[Label]]
-) -> dict[Label, list[Label]]:
-    """The levels of a variable after merging, in order, each with the levels behind it."""
-    domain.axis(variable)
-    target: dict[Label, Label] = {}
-    for new, parts in groups.items():
-        if isinstance(parts, str) or not isinstance(parts, Iterable):
-            raise InvalidInput(
-                f"the levels of {variable!r} merged into {new!r} are given as {parts!r}; give a "
-                "list"
-            )
-        for part in parts:
-            domain.position(variable, part)
-            if part in target:
-                raise InvalidInput(f"level {part!r} of {variable!r} is merged twice")
-            target[part] = new
-    behind: dict[Label, list[Label]] = {}
-    for level in domain.levels(variable):
-        if level not in target and level in groups:
-            raise InvalidInput(
-                f"merged level {level!r} of {variable!r} has the name of a level that stays; "
-                "choose another name or merge that level too"
-            )
-        behind.setdefault(target.get(level, level), []).append(level)
-    return behind
 
 
 def _combined_levels(domain: Domain, names: Sequence[str]) -> list[Label]:

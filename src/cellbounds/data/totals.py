@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ _NAMES = frozenset((*_WORDS.split(), "", "i alt", "iš viso", "grand total", "bo
 _BEGINNINGS = re.compile(r"(?:grand )?(?:total|gesamt|ensemble|totale|all|alle)(?:[\s_:(].*)?")
 
 
+@lru_cache(maxsize=10_000, typed=True)
 def names_a_total(label: Label) -> bool:
     """Whether a label says that it is a total.
 

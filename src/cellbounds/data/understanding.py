@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cellbounds.data.crosstabs import Layout, SheetTable, tables_in
@@ -13,7 +13,8 @@ from cellbounds.data.domain import Label
 from cellbounds.data.formats.grids import grids_of
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.marks import Legend
-from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, PublishedTable
+from cellbounds.data.percents import SheetPercents, find_base, said_of
+from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, Percents, PublishedTable
 from cellbounds.data.totals import (
     Lines,
     Sums,
@@ -50,6 +51,9 @@ class Meaning:
         What cells that are not listed hold: ``"unknown"`` or ``"zero"``.
     sums
         What totals add up: ``"all"`` cells, the ``"shown"`` ones only; None: to be found.
+    percents
+        The variables within whose levels percents add up to 100; False if they are to be left out;
+        None: to be found.
     """
 
     legend: Legend = field(default_factory=Legend)
@@ -59,6 +63,7 @@ class Meaning:
     rounding: str | None = None
     absent: str = "unknown"
     sums: str | None = None
+    percents: Sequence[str] | bool | None = None
 
 
 def published_tables(
@@ -86,10 +91,15 @@ def understand(sheet: SheetTable, meaning: Meaning) -> PublishedTable:
     names, cells = list(sheet.variables), _entries(sheet, meaning.legend)
     printed: dict[Cell, str] = {cell: text.strip() for cell, text in sheet.cells.items()}
     draft = _Draft(sheet.where, names, cells, printed, list(sheet.notes), meaning)
+    draft.shares = list(sheet.percents)
+    footnotes = sum(map(meaning.legend.has_footnote, sheet.cells.values()))
+    if footnotes:
+        draft.notes.append(f"{counted(footnotes, 'number')} with the mark of a footnote")
     draft.multiples = seeming_base(cells)
     draft.drop_single()
     draft.find_trees(sheet.depths)
     draft.find_totals()
+    percents = draft.find_percents()
     draft.leave_out_shown_sums()
     draft.fill_absent()
     draft.remark()
@@ -100,6 +110,7 @@ def understand(sheet: SheetTable, meaning: Meaning) -> PublishedTable:
         printed=draft.printed,
         base=meaning.base,
         rounding=meaning.rounding,
+        percents=percents,
         title=sheet.title,
         notes=tuple(draft.notes),
     )
@@ -139,6 +150,7 @@ class _Draft:
     trees: dict[str, Hierarchy] = field(default_factory=dict)
     joint: dict[str, tuple[int, int]] = field(default_factory=dict)
     multiples: int = 1
+    shares: list[SheetPercents] = field(default_factory=list)
 
     def codes(self, axis: int) -> list[Label]:
         """The codes along an axis, in the order of print."""
@@ -152,6 +164,10 @@ class _Draft:
         """Name every cell anew."""
         self.entries = {move(cell): entry for cell, entry in self.entries.items()}
         self.printed = {move(cell): text for cell, text in self.printed.items()}
+        self.shares = [
+            replace(one, figures={move(cell): text for cell, text in one.figures.items()})
+            for one in self.shares
+        ]
 
     def drop_single(self) -> None:
         """Leave out variables that all cells have the same label of."""
@@ -391,6 +407,41 @@ class _Draft:
             lambda cell: (*cell[:axis], label, *cell[axis + 1 :]) if cell[axis] == "" else cell
         )
 
+    def find_percents(self) -> tuple[Percents, ...]:
+        """What percents are of; those that are none, or of rounded counts, are left out."""
+        told = self.meaning.percents
+        within: Sequence[str] | None = None
+        if told is not None and told is not False:
+            within = tuple(told) if isinstance(told, Sequence) else ()
+            odd = next((name for name in within if name not in self.names), None)
+            if odd is not None:
+                raise InvalidInput(
+                    f"{self.where}: percents within {odd!r}, which is no variable; the variables "
+                    f"are {', '.join(map(repr, self.names))}"
+                )
+        read: list[Percents] = []
+        trees = {name: self.trees[name] for name in self.names}
+        for one in self.shares:
+            figures = {cell: text for cell, text in one.figures.items() if cell in self.entries}
+            found = None
+            if told is not False and self.meaning.base is None:
+                listed = replace(one, figures=figures)
+                found = find_base(listed, trees, self.entries, self.where, within)
+            if found is None:
+                self.notes.append(f"{one.label!r} holds no counts and is not read")
+                continue
+            read.append(found[0])
+            self.notes.append(said_of(*found))
+            unread = [text for cell, text in figures.items() if cell not in found[0].figures]
+            odd_ones = [text for text in unread if any(map(str.isdigit, text))]
+            if odd_ones:
+                self.notes.append(f"percents that are ranges are not read: {_some(odd_ones)}")
+            for cell, text in found[0].figures.items():
+                if self.entries[cell] is None:
+                    unit = "%" if found[0].unit == "percent" else ""
+                    self.printed[cell] = f"{self.printed[cell]} ({text}{unit})"
+        return tuple(read)
+
     def leave_out_shown_sums(self) -> None:
         """Totals that add up the shown cells only say nothing about the others."""
         shown = other = 0
@@ -412,8 +463,9 @@ class _Draft:
         for axis, name in enumerate(self.names):
             first, last = self.joint.get(name, (axis, axis))
             if first == last:
+                lines = self.lines(axis)
                 for code, parts in families(self.trees[name]):
-                    yield self.lines(axis), code, parts
+                    yield lines, code, parts
             elif first == axis:
                 trees = [self.trees[one] for one in self.names[first : last + 1]]
                 total = tuple(tree.total for tree in trees)

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
-from cellbounds.data.published import Cell, PublishedTable
+import numpy as np
+
+from cellbounds.data.published import UNKNOWN, ZERO, Cell, PublishedTable
 from cellbounds.disclosure.auditing import CellRisk
+from cellbounds.disclosure.policies.attacker import LARGE
 from cellbounds.disclosure.policies.intruder import USUAL, Intruder
 from cellbounds.disclosure.policies.knowledge import Knowledge, informed
-from cellbounds.errors import InconsistentRelease, Unsettled
+from cellbounds.disclosure.policies.policy import Policy
+from cellbounds.disclosure.policies.rule import DEPENDS, RUNS, CellRule
+from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
+from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
 from cellbounds.results import ValueSet
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.solvers.solve import attainable, bounds
-from cellbounds.statements import Statement
-from cellbounds.statements.published import Published
+from cellbounds.runtime.interrupts import Late
+from cellbounds.solvers.solve import attainable, attainable_enough
+from cellbounds.statements import Release, Statement
+from cellbounds.statements.published import Published, Question
+from cellbounds.text import counted
+
+OUTER = (
+    "not known exactly, but not every count was asked about: nobody can be outside of the range "
+    "shown, which may be too wide (--seconds gives time for more)"
+)
+"""What is said of ranges that are not settled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +79,11 @@ class PublishedRisk:
         What was not asked, or not assumed.
     sentences
         What the intruder knows besides the figures.
+    policy
+        What they were judged by; None if only counts that are known exactly matter.
+    findings
+        What its rules say of each table, cell by cell: of those that show no number, and of the
+        figures that are shown.
     """
 
     published: Published
@@ -69,6 +91,17 @@ class PublishedRisk:
     seconds: float
     notes: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
+    policy: Policy | None = None
+    findings: tuple[tuple[Finding, ...], ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst finding; without a policy, whether a suppressed count is known exactly."""
+        if self.policy is not None:
+            return worst(one.outcome for some in self.findings for one in some)
+        if self.disclosed:
+            return Outcome.UNSAFE
+        return Outcome.UNDECIDED if self.unsettled else Outcome.SAFE
 
     @property
     def disclosed(self) -> int:
@@ -77,8 +110,8 @@ class PublishedRisk:
 
     @property
     def unsettled(self) -> int:
-        """How many cells were not settled in time."""
-        return sum(not cell.values.settled for one in self.tables for cell in one.cells)
+        """Of how many cells it is open whether they are known exactly."""
+        return sum(cell.disclosed is None for one in self.tables for cell in one.cells)
 
 
 _UNSETTLED = ValueSet((), unknown=[(0, None, 1)])
@@ -94,7 +127,9 @@ def work_out(
     published: Published,
     *,
     knows: Sequence[Statement] = (),
-    intruder: Intruder = USUAL,
+    intruder: Intruder | None = None,
+    policy: Policy | None = None,
+    every_count: bool | None = None,
     progress: Callable[[str], None] | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
@@ -107,7 +142,19 @@ def work_out(
         The tables.
     knows, intruder
         What somebody knows besides what is published. Where a table prints a zero anywhere, zeros
-        are shown, so that its hidden counts are at least 1 (``intruder.zeros``).
+        are shown, so that its hidden counts are at least 1 (``intruder.zeros``). The intruder is
+        that of the policy unless given.
+    policy
+        Rules to judge the tables by, without the true counts: UNSAFE is what breaks a rule whatever
+        they are.
+    every_count
+        Of many cells, whether every count that they can have is asked for, beyond whether it is
+        one only; unless said, if there is a budget.
+
+    Raises
+    ------
+    InvalidInput
+        If the policy asks for more than what single cells can be.
 
     Examples
     --------
@@ -122,54 +169,143 @@ def work_out(
     [(('North', 'f'), ValueSet(2)), (('North', 'm'), ValueSet(4))]
     """
     begun = time.perf_counter()
-    known = _informed(published, knows, intruder, budget)
+    if policy is not None:
+        _check_asked(policy, published)
+    if intruder is None:
+        intruder = USUAL if policy is None else policy.against
+    try:
+        known = _with_zeros_shown(published, knows, intruder, budget)
+        found, notes = _found(published, known, every_count, progress, budget)
+    except InconsistentRelease:
+        # Zeros that are printed do not mean that none is hidden, then.
+        known = informed(published.release, None, knows, intruder, effort=budget)
+        found, notes = _found(published, known, every_count, progress, budget)
+    tables = tuple(
+        TableRisk(
+            table,
+            tuple(CellRisk(cell, found[id(table)][cell]) for cell in table.unsure),
+        )
+        for table in published.tables
+    )
+    outer = sum(
+        not one.values.settled and one.disclosed is False for t in tables for one in t.cells
+    )
+    if outer:
+        notes = (*notes, f"{counted(outer, 'cell is', 'cells are')} {OUTER}")
+    seconds_taken = time.perf_counter() - begun
+    return PublishedRisk(
+        published,
+        tables,
+        seconds_taken,
+        notes,
+        known.sentences,
+        policy,
+        () if policy is None else tuple(tuple(_findings(one, policy)) for one in tables),
+    )
+
+
+def _check_asked(policy: Policy, published: Published) -> None:
+    """Refuse rules and figures that single cells are not enough for."""
+    instead = (
+        "write the tables as a release file (`cellbounds show FILE --release FILE.toml`) and "
+        "attack that"
+    )
+    for rule in policy.rules:
+        if not (isinstance(rule, CellRule) or rule.about_figures):
+            raise InvalidInput(
+                f"the rule {rule.name} of the policy {policy.name} is not asked of tables, which "
+                f"are judged cell by cell; {instead}"
+            )
+    if policy.respondent:
+        raise InvalidInput(
+            f"the policy {policy.name} asks what respondents learn, which is not asked of tables; "
+            f"{instead}"
+        )
+    if any(table.base or table.noise is not None for table in published.tables):
+        raise InvalidInput(
+            f"the policy {policy.name} for a table whose figures are rounded or noisy, each of "
+            f"which would have to be worked out; {instead}"
+        )
+
+
+def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
+    """What rules say of hidden counts and ranges, and of the figures that are shown."""
+    table = one.table
+    at = table.variables
+    for rule in policy.rules:
+        for cell, entry in table.entries.items():
+            count = 0 if entry == ZERO else entry
+            if isinstance(count, int) and rule.unshown(np.array([count])).item():
+                words = "the figure is shown"
+                yield Finding(rule.name, Outcome.UNSAFE, at, cell, words, "hiding it", figure=True)
+        if not isinstance(rule, CellRule):
+            continue
+        for risk in one.cells:
+            if table.entries[risk.labels] == UNKNOWN:
+                continue  # nothing was hidden there
+            outcome, values = rule.outcome_outside(risk.values), risk.values
+            words = f"attainable: {values.possible.text(RUNS)}"
+            if outcome is Outcome.UNDECIDED:
+                words += f"; {DEPENDS if values.settled else 'not settled in time'}"
+            change = "" if outcome is Outcome.SAFE else f"{rule.lacks(values)}: hiding more"
+            yield Finding(rule.name, outcome, at, risk.labels, words, change, values)
+
+
+def _found(
+    published: Published,
+    known: Knowledge,
+    every_count: bool | None,
+    progress: Callable[[str], None] | None,
+    budget: Budget,
+) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...]]:
+    """What cells can hold, table by table, and what there is to say about that."""
     asked = published.questions()
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
     notes = list(known.notes)
     for place, (table, question) in enumerate(asked):
-        if not question.over:
-            notes.append(f"{table.where}: the grand total is hidden; it was not asked about")
-            continue
         if progress is not None:
             progress(f"working out {' x '.join(question.over)}")
-        worked = dict.fromkeys(question.cells, _UNSETTLED)
         part = budget.share(1 / (len(asked) - place))
+        values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
         with suppress(Unsettled):
-            answer = attainable(
-                known.release, over=question.over, cells=question.cells, budget=part
-            )
-            worked |= dict(answer.items())
-        values = (worked[cell] for cell in question.cells)
+            wide = part.deadline is not None if every_count is None else every_count
+            values = list(_values(known.release, question, part, wide=wide))
         found[id(table)].update(zip(question.places, values, strict=True))
-    tables = tuple(
-        TableRisk(
-            table,
-            tuple(
-                CellRisk(cell, found[id(table)][cell])
-                for cell in table.unsure
-                if cell in found[id(table)]
-            ),
-        )
-        for table in published.tables
-    )
-    seconds_taken = time.perf_counter() - begun
-    return PublishedRisk(published, tables, seconds_taken, tuple(notes), known.sentences)
+    return found, tuple(dict.fromkeys(notes))
 
 
-def _informed(
+def _values(
+    release: Release, question: Question, budget: Budget, *, wide: bool
+) -> Iterator[ValueSet]:
+    """What each cell of a question can hold; of many cells first which are known exactly."""
+    asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
+    if len(question.cells) < LARGE:
+        return (values for _, values in attainable(release, **asked).items())
+    answer = attainable_enough(release, _perhaps_known, **asked)
+    if wide and not budget.spent:
+        with suppress(Late):
+            answer.gather()
+            return (values for _, values in answer.items())
+    return (values for _, values in answer.between_ends())
+
+
+def _perhaps_known(proven: IntArray, attained: IntArray) -> tuple[BoolArray, bool]:
+    """Cells that all tables so far agree on though nothing proves it."""
+    cells = (attained[0] == attained[1]) & (proven[0] != proven[1])
+    return cells, not cells.any()
+
+
+def _with_zeros_shown(
     published: Published, knows: Sequence[Statement], intruder: Intruder, budget: Budget
 ) -> Knowledge:
-    """The tables with all that the intruder knows besides.
+    """The tables with all that the intruder knows besides, which may turn out to be too much.
 
     That zeros are shown is a rule of a table, and not of its levels one by one.
     """
     release, hiding = published.release, [table for table in published.tables if table.hidden]
-    if intruder.zeros == "shown" and hiding and all(table.shows_zeros for table in hiding):
-        always = replace(intruder, zeros="always")
-        with suppress(InconsistentRelease):
-            known = informed(release, None, knows, always, effort=budget)
-            bounds(known.release, over=release.domain.names[:1], budget=budget.share(0.25))
-            others = [one for one in known.sentences if not one.startswith("a hidden count of [")]
-            zeros = "hidden counts are at least 1: zeros are printed"
-            return replace(known, sentences=(zeros, *others))
-    return informed(release, None, knows, intruder, effort=budget)
+    if intruder.zeros != "shown" or not hiding or not all(one.shows_zeros for one in hiding):
+        return informed(release, None, knows, intruder, effort=budget)
+    known = informed(release, None, knows, replace(intruder, zeros="always"), effort=budget)
+    others = [one for one in known.sentences if not one.startswith("a hidden count of [")]
+    zeros = "hidden counts are at least 1: zeros are printed"
+    return replace(known, sentences=(zeros, *others))

@@ -16,9 +16,21 @@ TABLES = 6
 """Tables over which what a release keeps is averaged: none of them is typical by itself."""
 
 
+def typical_total(total: int | None) -> int | None:
+    """A round number like N, the next power of two below: tables of about N are ranked alike.
+
+    Examples
+    --------
+    >>> typical_total(135), typical_total(0), typical_total(None)
+    (128, 0, None)
+    """
+    return None if total is None else 1 << (total.bit_length() - 1) if total > 0 else 0
+
+
 def typical_tables(domain: Domain, structural: BoolArray, total: int | None) -> list[Table]:
-    """Some typical tables, different ones."""
-    return [typical_table(domain, structural, total, seed) for seed in range(TABLES)]
+    """Some typical tables of about as many people, different ones."""
+    number = typical_total(total)
+    return [typical_table(domain, structural, number, seed) for seed in range(TABLES)]
 
 
 def typical_table(domain: Domain, structural: BoolArray, total: int | None, seed: int = 0) -> Table:

@@ -189,7 +189,7 @@ def with_sets(
         statements=frontier.maximal,
         policy=state.policy,
         total=total,
-        independent=state.independent,
+        independent=state.unseen,
         budget=effort,
     )
     return replace(frontier, sets=sets)
@@ -216,7 +216,7 @@ def _monotone(state: LedgerState, releases: Sequence[Release]) -> bool:
     rates that say of a row that it is empty make its cells exempt.
     """
     rules = state.policy.rules
-    if state.independent or any(rule.why_not_monotone(independent=False) for rule in rules):
+    if state.unseen or any(rule.why_not_monotone(independent=False) for rule in rules):
         return False
     statements = (statement for release in releases for statement in release.statements)
     rates = (statement for statement in statements if isinstance(statement, Conditional))

@@ -68,7 +68,7 @@ class LedgerState:
     kept
         Whether the tables are kept in the ledger.
     policy, independent
-        What releases are judged by, and whether without the true counts.
+        What releases are judged by, and whether that must hold against whoever reruns it.
     protected
         The margins whose cells must be safe: the whole table, and those that were asked for.
     released
@@ -101,6 +101,11 @@ class LedgerState:
     def versions(self) -> int:
         """How many versions of the table there are."""
         return len(self.digests)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether searches judge without the true counts: else verdicts tell nothing of them."""
+        return self.independent and self.policy.tells()
 
     def about(self, version: int | None) -> int:
         """A version that there is; the newest unless given."""

@@ -10,6 +10,7 @@ from typing import Any
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Finding, Outcome, Policy, Verdict, judge, worst
 from cellbounds.disclosure.policies.crowds import Passed
+from cellbounds.disclosure.policies.knowledge import hides_figures
 from cellbounds.disclosure.policies.rerunning import MOST_CELLS, NOTHING, Gathered, Leads
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
@@ -343,8 +344,11 @@ class CumulativeJudge:
     ) -> Iterator[tuple[ProtectedCells, Verdict]]:
         """A verdict for each target, each with its share of the time that is left."""
         release = self._spoken(release)
-        # Where the decision is rerun, the counts may be used.
+        # Where the decision is rerun, or tells nothing of the counts, these may be used.
+        told = self._state.policy.tells() or hides_figures(release)
         independent = self._state.independent and not self.rerun
+        if self._table is not None:
+            independent = independent and told
         for place, target in enumerate(targets):
             budget = self._budget.share(self._part / (len(targets) - place), least=LEAST)
             verdict = judge(
@@ -356,6 +360,8 @@ class CumulativeJudge:
                 independent=independent,
                 budget=budget,
             )
+            if verdict.safe and told and not self._state.independent:
+                verdict = replace(verdict, notes=(*verdict.notes, CANNOT_RERUN))
             yield target, verdict
 
     def unsafe(self, release: Release, targets: Sequence[ProtectedCells]) -> bool | None:

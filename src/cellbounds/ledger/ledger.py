@@ -11,6 +11,7 @@ from typing import Any
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import transactions
 from cellbounds.ledger.chain import Check, Entry, check
@@ -74,7 +75,7 @@ class Ledger:
         table: Table,
         policy: Policy | str | Path = DEFAULT,
         *,
-        independent: bool = False,
+        independent: bool | None = None,
         protect: Sequence[Sequence[str]] = (),
         keep_table: bool = False,
         who: str | None = None,
@@ -93,8 +94,8 @@ class Ledger:
             The confidential table. Its digest is recorded, not its counts, unless asked for.
         policy, independent
             What releases are judged by, and whether what is committed must hold against an intruder
-            who reruns the ledger's decisions on every table that fits. Without the table, every
-            table that fits must pass.
+            who reruns the ledger's decisions on every table that fits: unless said it must, up to
+            1,024 cells. Without the table, every table that fits must pass.
         protect
             Margins whose cells must be safe too, besides the cells of the table.
         keep_table
@@ -114,7 +115,7 @@ class Ledger:
         rules = transactions.plain_rules(
             plain.domain,
             policy_of(policy),
-            independent=bool(independent),
+            independent=plain.domain.size <= MOST_CELLS if independent is None else independent,
             margins=[plain.domain.names, *protect],
         )
         digest = {"digest": plain.digest, "kept": bool(keep_table)}

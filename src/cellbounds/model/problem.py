@@ -164,6 +164,9 @@ def make_problem(system: System, size: int, *, real: bool = False) -> Problem:
     return narrowed(raw_problem(system, size), real=real)
 
 
+EXACT = 2.0**52
+"""Whole numbers below this are exact as floats, sums and differences of two of them too."""
+
 WIDEST = SAFE // 4
 """Limits and sums stay below this."""
 
@@ -177,39 +180,55 @@ TOO_WIDE = (
 def narrowed(problem: Problem, *, real: bool = False) -> Problem:
     """The shuttle: what each row leaves for each of its cells, until nothing moves.
 
-    `real` and errors as for :func:`make_problem`.
+    Cells that are fixed are left out on the way, as soon as they are most of them. `real` and
+    errors as for :func:`make_problem`.
     """
+    lower, upper = problem.lower.copy(), problem.upper.copy()
+    # What is said of single cells costs little, and may fix most of them.
+    single = problem.with_rows(np.diff(problem.starts) == 1)
+    lower, upper = _passed(single, lower, upper, real=real)
+    left, active = np.arange(len(lower)), problem
+    for _ in range(PASSES):
+        free = lower[left] < upper[left]
+        if 2 * np.count_nonzero(free) < len(free):
+            active = replace(active, lower=lower[left], upper=upper[left])
+            active, left = _without_fixed(active).problem, left[free]
+        low, high = _passed(active, lower[left], upper[left], real=real)
+        if np.array_equal(low, lower[left]) and np.array_equal(high, upper[left]):
+            break
+        lower[left], upper[left] = low, high
+    return replace(problem, lower=lower, upper=upper)
+
+
+def _passed(
+    problem: Problem, lower: IntArray, upper: IntArray, *, real: bool
+) -> tuple[IntArray, IntArray]:
+    """What each row leaves for each of its cells, between limits."""
     if not len(problem.cells):
-        return problem
-    lower, upper = problem.lower, problem.upper
+        return lower, upper
     order, begins, found = problem.by_cell()
     rows, factors, cells = problem.rows, problem.coefficients, problem.cells
     positive = factors > 0
     starts = problem.starts[:-1]
     below, above = (_ceil, np.floor_divide) if real else (np.floor_divide, _ceil)
-    # A row that says how large its sum is limits its cells before anything is known of them.
-    for _ in range(PASSES):
-        small = np.where(positive, lower[cells], upper[cells])
-        large = np.where(positive, upper[cells], lower[cells])
-        least = _activity(factors, small, starts)
-        most = _activity(factors, large, starts)
-        high = _room(problem.row_upper, least, rows, factors, small, NO_UPPER)
-        low = _room(problem.row_lower, most, rows, factors, large, NO_LOWER)
-        new_upper, new_lower = upper.copy(), lower.copy()
-        top = np.where(positive, below(high, factors), below(low, factors))
-        bottom = np.where(positive, above(low, factors), above(high, factors))
-        open_top = np.where(positive, high == NO_UPPER, low == NO_LOWER)
-        open_bottom = np.where(positive, low == NO_LOWER, high == NO_UPPER)
-        top[open_top] = NO_UPPER
-        bottom[open_bottom] = NO_LOWER
-        new_upper[found] = np.minimum(upper[found], np.minimum.reduceat(top[order], begins))
-        new_lower[found] = np.maximum(lower[found], np.maximum.reduceat(bottom[order], begins))
-        if (new_lower > new_upper).any():
-            raise InconsistentRelease("the published figures leave a cell without any count")
-        if (new_lower == lower).all() and (new_upper == upper).all():
-            break
-        lower, upper = new_lower, new_upper
-    return replace(problem, lower=lower, upper=upper)
+    small = np.where(positive, lower[cells], upper[cells])
+    large = np.where(positive, upper[cells], lower[cells])
+    least = _activity(factors, small, starts)
+    most = _activity(factors, large, starts)
+    high = _room(problem.row_upper, least, rows, factors, small, NO_UPPER)
+    low = _room(problem.row_lower, most, rows, factors, large, NO_LOWER)
+    new_upper, new_lower = upper.copy(), lower.copy()
+    top = np.where(positive, below(high, factors), below(low, factors))
+    bottom = np.where(positive, above(low, factors), above(high, factors))
+    open_top = np.where(positive, high == NO_UPPER, low == NO_LOWER)
+    open_bottom = np.where(positive, low == NO_LOWER, high == NO_UPPER)
+    top[open_top] = NO_UPPER
+    bottom[open_bottom] = NO_LOWER
+    new_upper[found] = np.minimum(upper[found], np.minimum.reduceat(top[order], begins))
+    new_lower[found] = np.maximum(lower[found], np.maximum.reduceat(bottom[order], begins))
+    if (new_lower > new_upper).any():
+        raise InconsistentRelease("the published figures leave a cell without any count")
+    return new_lower, new_upper
 
 
 def _activity(factors: IntArray, ends: IntArray, starts: IntArray) -> tuple[IntArray, IntArray]:
@@ -273,6 +292,13 @@ def presolve(problem: Problem) -> Presolved:
     InconsistentRelease
         If a row cannot hold.
     """
+    presolved = _without_fixed(problem)
+    small = presolved.problem
+    return replace(presolved, problem=_without_twins(small.with_rows(~_idle(small))))
+
+
+def _without_fixed(problem: Problem) -> Presolved:
+    """Leave out fixed cells, and rows over nothing else."""
     free = problem.lower < problem.upper
     left = np.flatnonzero(free)
     number = np.full(len(free), -1)
@@ -281,27 +307,25 @@ def presolve(problem: Problem) -> Presolved:
     rows, factors = problem.rows, problem.coefficients
     count = len(problem.row_lower)
     fixed = np.zeros(count, dtype=np.int64)
-    np.add.at(fixed, rows[~kept], (factors * problem.lower[problem.cells])[~kept])
+    np.add.at(fixed, rows[~kept], factors[~kept] * problem.lower[problem.cells[~kept]])
     lower = _shifted(problem.row_lower, fixed, NO_LOWER)
     upper = _shifted(problem.row_upper, fixed, NO_UPPER)
     widths = np.bincount(rows[kept], minlength=count)
     empty = widths == 0
     if ((lower > 0) & empty).any() or ((upper < 0) & empty).any() or (lower > upper).any():
         raise InconsistentRelease("the published figures contradict each other")
-    needed = ~empty & ~_idle(problem, rows, kept, lower, upper)
-    entries = kept & needed[rows]
     small = Problem(
         problem.lower[left],
         problem.upper[left],
-        np.concatenate([[0], np.cumsum(widths[needed])]),
-        number[problem.cells[entries]],
-        factors[entries],
-        lower[needed],
-        upper[needed],
-        problem.origin[needed],
+        np.concatenate([[0], np.cumsum(widths[~empty])]),
+        number[problem.cells[kept]],
+        factors[kept],
+        lower[~empty],
+        upper[~empty],
+        problem.origin[~empty],
         _lists_left(problem, number),
     )
-    return Presolved(_without_twins(small), left, problem.lower)
+    return Presolved(small, left, problem.lower)
 
 
 def _lists_left(problem: Problem, number: IntArray) -> tuple[tuple[IntArray, frozenset[int]], ...]:
@@ -321,20 +345,19 @@ def _shifted(limits: IntArray, by: IntArray, nothing: int) -> IntArray:
     return np.where(limits == nothing, nothing, limits - by)
 
 
-def _idle(
-    problem: Problem, rows: IntArray, kept: BoolArray, lower: IntArray, upper: IntArray
-) -> BoolArray:
+def _idle(problem: Problem) -> BoolArray:
     """Rows whose limits no choice of the cells can break."""
-    factors, cells = problem.coefficients, problem.cells
+    factors, cells, rows = problem.coefficients, problem.cells, problem.rows
+    lower, upper = problem.row_lower, problem.row_upper
     positive = factors > 0
-    count = len(lower)
     small = np.where(positive, problem.lower[cells], problem.upper[cells])
     large = np.where(positive, problem.upper[cells], problem.lower[cells])
-    least, most = np.zeros(count), np.zeros(count)
-    # Floats only choose what to leave out, with a margin; what is left out must truly hold.
-    np.add.at(least, rows[kept], (factors.astype(float) * small)[kept])
-    np.add.at(most, rows[kept], (factors.astype(float) * large)[kept])
-    slack = 1 + 1e-9 * np.abs(np.where(np.abs(least) > np.abs(most), least, most))
+    # Floats only choose what to leave out: what is left out must truly hold. Sums of whole numbers
+    # are exact as long as they are not large; others need a margin.
+    least, most = (factors.astype(float) * ends for ends in (small, large))
+    size = np.bincount(rows, np.maximum(np.abs(least), np.abs(most)), len(lower))
+    least, most = (np.bincount(rows, terms, len(lower)) for terms in (least, most))
+    slack = np.where(size < EXACT, 0.0, 1 + 1e-9 * size)
     low = (lower == NO_LOWER) | (least >= lower + slack)
     high = (upper == NO_UPPER) | (most <= upper - slack)
     return np.asarray(low & high)

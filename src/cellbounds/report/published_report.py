@@ -8,6 +8,7 @@ from typing import Any
 from cellbounds.data.published import Cell, PublishedTable
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.disclosure.auditing import NARROW, CellRisk
+from cellbounds.disclosure.policies.verdict import Finding, Outcome
 from cellbounds.disclosure.published_cells import PublishedRisk, TableRisk
 from cellbounds.report.formats import json_text
 from cellbounds.report.pages.page import rendered
@@ -49,7 +50,7 @@ def mark_of(cell: CellRisk) -> str:
     """How much is known of a cell."""
     if cell.disclosed:
         return "exact"
-    if not cell.values.settled:
+    if cell.disclosed is None:
         return "not settled"
     return "narrow" if cell.narrow else ""
 
@@ -59,7 +60,7 @@ def headline(risk: PublishedRisk) -> str:
     hidden = [cell for one in risk.tables for cell in one.hidden]
     if not hidden:
         others = sum(len(one.cells) for one in risk.tables)
-        return f"No count is hidden; {counted(others, 'cell')} shown as ranges or unknown"
+        return f"No count is hidden; {counted(others, 'cell')} shown as ranges, rounded or unknown"
     marks = [mark_of(cell) for cell in hidden]
     parts = [f"{counted(len(hidden), 'count is', 'counts are')} hidden"]
     exact, narrow = marks.count("exact"), marks.count("narrow")
@@ -99,8 +100,8 @@ def laid_out(one: TableRisk) -> tuple[list[str], list[tuple[tuple[str, ...], lis
 def _text(risk: PublishedRisk, everything: bool) -> str:
     most = 10**9 if everything else SHOWN
     besides = [f"  the intruder also knows: {sentence}" for sentence in risk.sentences]
-    blocks = ["\n".join([headline(risk), *besides])]
-    for one in risk.tables:
+    blocks = ["\n".join([*_verdict(risk), headline(risk), *besides])]
+    for place, one in enumerate(risk.tables):
         blocks.append(one.table.understood())
         header, rows = laid_out(one)
         if len(one.table.hierarchies[one.table.variables[-1]].codes) <= MOST_COLUMNS:
@@ -113,6 +114,8 @@ def _text(risk: PublishedRisk, everything: bool) -> str:
             blocks.append(f"As printed, and what can be worked out\n{_fit(header, lines, numbers)}")
             if len(rows) > most:
                 blocks.append(f"... {len(rows) - most:,} more rows: --all, or --format html")
+        if risk.policy is not None:
+            blocks.append(_broken(risk.findings[place], most))
         blocks.append(_worst(one, most))
     blocks += [f"note: {note}" for note in risk.notes]
     blocks.append(
@@ -120,6 +123,37 @@ def _text(risk: PublishedRisk, everything: bool) -> str:
         f"{risk.seconds:.1f} s; counts that are shown are taken as they are printed"
     )
     return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _verdict(risk: PublishedRisk) -> list[str]:
+    """What the policy says, and its rules, in words."""
+    if risk.policy is None:
+        return []
+    findings = [one for some in risk.findings for one in some]
+    broken = sum(one.outcome is Outcome.UNSAFE for one in findings)
+    open_ones = sum(one.outcome is Outcome.UNDECIDED for one in findings)
+    parts = [
+        counted(broken, "finding breaks a rule", "findings break a rule")
+        if broken
+        else "no rule is broken"
+    ]
+    if open_ones:
+        parts.append(f"{counted(open_ones, 'finding')} left open")
+    rules = [f"  rule {rule.name}: {rule.sentence}" for rule in risk.policy.rules]
+    return [f"{risk.outcome} under the policy {risk.policy.name}: {', '.join(parts)}", *rules]
+
+
+def _broken(findings: Sequence[Finding], most: int) -> str:
+    """The cells that break a rule, or may, in a table."""
+    wrong = [one for one in findings if one.outcome is not Outcome.SAFE]
+    wrong.sort(key=lambda one: one.outcome is not Outcome.UNSAFE)
+    if not wrong:
+        return ""
+    rows = [[*map(str, one.labels), str(one.outcome), one.rule, one.evidence] for one in wrong]
+    table = aligned([*wrong[0].variables, "outcome", "rule", "why"], rows[:most])
+    left = len(rows) - most
+    more = f"\n... {left:,} more: --all, or --format json" if left > 0 else ""
+    return f"Cells that break a rule, or may\n{table}{more}"
 
 
 def _fit(header: Sequence[str], lines: Sequence[Sequence[str]], numbers: set[str]) -> str:
@@ -165,6 +199,7 @@ def content(risk: PublishedRisk) -> dict[str, Any]:
         "seconds": round(risk.seconds, 6),
         "notes": list(risk.notes),
         "intruder_knows": list(risk.sentences),
+        **_judged(risk),
         "tables": [
             {
                 "where": one.table.where,
@@ -185,6 +220,30 @@ def content(risk: PublishedRisk) -> dict[str, Any]:
             }
             for one in risk.tables
         ],
+    }
+
+
+def _judged(risk: PublishedRisk) -> dict[str, Any]:
+    """The verdict of a policy; nothing without one."""
+    if risk.policy is None:
+        return {}
+    return {
+        "verdict": {
+            "policy": risk.policy.name,
+            "outcome": risk.outcome.value,
+            "findings": [
+                {
+                    "table": number,
+                    "labels": list(map(str, one.labels)),
+                    "rule": one.rule,
+                    "outcome": one.outcome.value,
+                    "evidence": one.evidence,
+                    "change": one.change,
+                }
+                for number, some in enumerate(risk.findings, start=1)
+                for one in some
+            ],
+        }
     }
 
 
@@ -213,9 +272,10 @@ def _csv(risk: PublishedRisk) -> str:
 
 def _page(risk: PublishedRisk) -> str:
     tables = []
-    for one in risk.tables:
+    for place, one in enumerate(risk.tables):
         header, rows = laid_out(one)
         known = {cell.labels: cell for cell in one.cells}
+        wrong = risk.findings[place] if risk.findings else ()
         shown = [
             (stub, [_page_cell(one.table, cell, known.get(cell)) for cell in cells])
             for stub, cells in rows
@@ -228,6 +288,19 @@ def _page(risk: PublishedRisk) -> str:
                 "stubs": one.table.variables[:-1],
                 "across": one.table.variables[-1],
                 "header": header[len(one.table.variables) - 1 :],
+                "broken": [
+                    {
+                        "cell": "; ".join(
+                            f"{name}: {label}"
+                            for name, label in zip(finding.variables, finding.labels, strict=True)
+                        ),
+                        "outcome": str(finding.outcome),
+                        "rule": finding.rule,
+                        "why": finding.evidence,
+                    }
+                    for finding in wrong[:MOST_ON_PAGE]
+                    if finding.outcome is not Outcome.SAFE
+                ],
                 "rows": shown if len(one.table.entries) <= MOST_ON_PAGE else [],
                 "worst": [
                     {
@@ -243,14 +316,17 @@ def _page(risk: PublishedRisk) -> str:
                 ],
             }
         )
-    tone = "unsafe" if risk.disclosed else "undecided" if risk.unsettled else "untold"
+    tone = risk.outcome.value
+    if risk.policy is None and risk.outcome is Outcome.SAFE:
+        tone = "untold"
     return rendered(
         "published.html.j2",
         ["report.css"],
         version=__version__,
         said=headline(risk),
         tone=tone,
-        sign={"unsafe": "×", "undecided": "?", "untold": "i"}[tone],
+        sign={"unsafe": "×", "undecided": "?", "untold": "i", "safe": "✓"}[tone],
+        verdict=_verdict(risk),
         tables=tables,
         notes=(*(f"the intruder also knows: {one}" for one in risk.sentences), *risk.notes),
         digest=risk.published.release.digest,

@@ -166,7 +166,8 @@ def attainable_enough(
     undecided: Undecided | None,
     *,
     over: Iterable[str],
-    start: Table | None,
+    cells: Iterable[Sequence[Label]] | None = None,
+    start: Table | None = None,
     budget: Budget = UNLIMITED,
 ) -> Attainable:
     """Every attainable count, beginning with bounds of the cells that something hangs on.
@@ -176,7 +177,7 @@ def attainable_enough(
     """
     begun = time.perf_counter()
     early = budget.share(SHARE).deadline
-    query, solution = _answered(release, "sharp", over, None, start, budget, early, undecided)
+    query, solution = _answered(release, "sharp", over, cells, start, budget, early, undecided)
     return _attainable(release, query, solution, time.perf_counter() - begun)
 
 

@@ -22,12 +22,13 @@ from cellbounds.statements.mechanisms import Mechanism, RandomRounding, mechanis
 from cellbounds.statements.notation import Request, names_text, parse, summed_over
 from cellbounds.statements.numbers import LONGEST, whole_number
 from cellbounds.statements.rounding import (
-    COUNT_ROUNDINGS,
+    CONTROLLED,
     INTERVAL,
     LAST_DIGIT,
     RULE,
     check_count_rounding,
     count_ends,
+    count_rounding_ends,
     is_interval,
     round_counts,
 )
@@ -72,8 +73,9 @@ class Margin(BoundedCounts, Tabulated):
         entries may stand beside them and mean what they say.
     rounding
         How they were rounded: ``"nearest"`` (default, halves up), ``"half-even"``, ``"down"``,
-        ``"up"`` or ``"random"`` (to either of the multiples next to the count, up with
-        probability rest / base).
+        ``"up"``, ``"random"`` (to either of the multiples next to the count, up with
+        probability rest / base), or ``"controlled"`` (to either of them, so that totals add up;
+        ``"controlled-2"``, ``"controlled-3"``: less than so many bases from the count).
     below
         Counts below this whole number were hidden before the others were rounded ("redact, then
         round"), so that a number stands for counts of at least it. Goes with a base.
@@ -169,9 +171,10 @@ class Margin(BoundedCounts, Tabulated):
         ]
         for place, entry in enumerate(flat):
             if self.base is not None and isinstance(entry, int) and entry % self.base:
+                # Not the figure itself: a table that was not rounded has true counts.
                 raise InvalidInput(
-                    f"{what} {_where(place, given)} is {entry}, which is no multiple of the base "
-                    f"{self.base}; correct the figure or the base"
+                    f"{what} {_where(place, given)} is no multiple of the base {self.base}; "
+                    "correct the figure or the base"
                 )
             if (
                 self.below is not None
@@ -179,9 +182,9 @@ class Margin(BoundedCounts, Tabulated):
                 and self._ends(entry)[1] < self.below
             ):
                 raise InvalidInput(
-                    f"{what} {_where(place, given)} is {entry}, but no count of at least "
-                    f"{self.below} is rounded to that; correct the figure or below=, or write a "
-                    "zero that is shown as '0-0'"
+                    f"{what} {_where(place, given)} is a figure that no count of at least "
+                    f"{self.below} is rounded to; correct the figure or below=, or write a zero "
+                    "that is shown as '0-0'"
                 )
             if self.noise is not None and isinstance(entry, int):
                 support = self.noise.support(entry)
@@ -267,7 +270,7 @@ class Margin(BoundedCounts, Tabulated):
         """What the counts are of, and what a rounded one stands for."""
         meaning = f"counts of {', '.join(self.variables)}; {self.rule}"
         if self.base is not None and self.rounding is not None:
-            ends = COUNT_ROUNDINGS[self.rounding]
+            ends = count_rounding_ends(self.rounding)
             meaning += f": {ends.words(Fraction(self.base), 'count')}"
             meaning += "" if self.below is None else f" and count >= {self.below}"
             if self.rounding == LAST_DIGIT and not self.interval:
@@ -424,7 +427,8 @@ class Margin(BoundedCounts, Tabulated):
     @property
     def request(self) -> Request:
         """The notation, with the rule of rounding or the law of the noise."""
-        rounding = "nearest" if self.rounding == "random" else self.rounding
+        made_together = ("random", *CONTROLLED)
+        rounding = "nearest" if self.rounding in made_together else self.rounding
         request = parse(self.notation).ruled(rounding)
         return replace(request, noise=self.noise, interval=self.interval)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
 from cellbounds.statements.mechanisms import read_noise
+from cellbounds.statements.published_percents import percent_statements
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
 from cellbounds.statements.total import Total
@@ -33,7 +34,7 @@ class Question:
     Attributes
     ----------
     over
-        The variables of the margin: levels of hierarchies; none for the total.
+        The variables of the margin: levels of hierarchies; one of everybody for the total.
     cells
         Its cells, a code for each of these variables.
     places
@@ -71,23 +72,23 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
                 raise InvalidInput(
                     f"the level {level!r} of {name!r} has the name of another variable; rename one"
                 )
-    noisy = [table for table in tables if table.noise is not None and _has_total(table)]
-    if noisy:
-        # How likely a noisy N is belongs to a margin: that of everybody, as one level.
-        first, tree = next(iter(trees.items()))
-        whole = f"{first}.all"
-        groupings[whole] = Grouping(first, {tree.total or "Total": tree.leaves})
+    apart = [table for table in tables if _total_apart(table)]
+    whole, code = _everybody(trees)
+    if apart:
+        groupings[whole] = Grouping(next(iter(trees)), {code: next(iter(trees.values())).leaves})
     domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
     for table in tables:
+        for percents in table.percents:
+            statements += percent_statements(table, percents, _levels(table, trees), domain)
         for over, cells in _margins(table, trees).items():
             if over:
                 statements.append(_margin(table, domain, over, cells))
-            elif table in noisy:
-                statements.append(Margin([whole], list(cells.values()), noise=table.noise))
+            elif table in apart:
+                statements.append(Margin([whole], list(cells.values()), **_rule(table)))
             else:
-                totals += [_total(table, entry) for entry in cells.values() if entry is not None]
+                totals += [_total(table, entry) for entry in cells.values()]
     return Release(domain, [*statements, *_joined(totals)])
 
 
@@ -95,8 +96,12 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Q
     """The cells of a table that show no number, by the margin of the release they belong to."""
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
     trees = _trees(tables)
+    named = _naming(table, trees)
     for place in table.unsure:
-        over, cell = _named(table, trees, place)
+        over, cell = named(place)
+        if not over:
+            whole, code = _everybody(trees)
+            over, cell = (whole,), (code,)
         asked.setdefault(over, []).append((cell, place))
     return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
@@ -136,26 +141,10 @@ def _check_same(name: str, table: PublishedTable, tree: Hierarchy, whole: Hierar
     )
 
 
-def _named(
-    table: PublishedTable, trees: dict[str, Hierarchy], cell: Cell
-) -> tuple[tuple[str, ...], Cell]:
-    """The margin that a cell belongs to, and its codes there: totals are summed over."""
-    over: list[str] = []
-    codes: list[Label] = []
-    for name, tree, code in zip(table.variables, table.hierarchies.values(), cell, strict=True):
-        if code == tree.total:
-            continue
-        whole = trees[name]
-        names = whole.level_names(name)
-        over.append(name if not whole.children(code) else names[whole.depths()[code] - 1])
-        codes.append(code)
-    return tuple(over), tuple(codes)
-
-
-def _margins(
+def _levels(
     table: PublishedTable, trees: dict[str, Hierarchy]
-) -> dict[tuple[str, ...], dict[Cell, Entry]]:
-    """The entries by the margin they belong to, the finest first."""
+) -> dict[str, dict[Label, str | None]]:
+    """The level that each code belongs to, by variable; None for the total."""
     level_of: dict[str, dict[Label, str | None]] = {}
     for name, tree in table.hierarchies.items():
         whole = trees[name]
@@ -165,11 +154,35 @@ def _margins(
         }
         if tree.total is not None:
             level_of[name][tree.total] = None
+    return level_of
+
+
+def _naming(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> Callable[[Cell], tuple[tuple[str, ...], Cell]]:
+    """What says which margin a cell belongs to, and its codes there: totals are summed over."""
+    level_of = list(_levels(table, trees).values())
+
+    def named(cell: Cell) -> tuple[tuple[str, ...], Cell]:
+        found = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
+        over = tuple(level for level in found if level is not None)
+        if len(over) == len(cell):
+            return over, cell
+        return over, tuple(
+            code for level, code in zip(found, cell, strict=True) if level is not None
+        )
+
+    return named
+
+
+def _margins(
+    table: PublishedTable, trees: dict[str, Hierarchy]
+) -> dict[tuple[str, ...], dict[Cell, Entry]]:
+    """The entries by the margin they belong to, the finest first."""
+    named = _naming(table, trees)
     margins: dict[tuple[str, ...], dict[Cell, Entry]] = {}
     for cell, entry in table.entries.items():
-        named = [(level_of[name][code], code) for name, code in zip(level_of, cell, strict=True)]
-        over = tuple(level for level, _ in named if level is not None)
-        codes = tuple(code for level, code in named if level is not None)
+        over, codes = named(cell)
         margins.setdefault(over, {})[codes] = entry
     return dict(sorted(margins.items(), key=lambda item: -len(item[0])))
 
@@ -180,8 +193,14 @@ def _margin(
     margin = domain.project(over)
     check_cells(margin.size, table.where)
     entries = np.full(margin.shape, UNKNOWN, dtype=object)
-    for cell, entry in cells.items():
-        entries[margin.index(cell)] = 0 if entry == ZERO and table.base is None else entry
+    places = tuple(
+        [margin.position(name, code) for code in codes]
+        for name, codes in zip(over, zip(*cells, strict=True), strict=True)
+    )
+    zero = 0 if table.base is None else ZERO
+    shown = np.empty(len(cells), dtype=object)
+    shown[:] = [zero if entry == ZERO else entry for entry in cells.values()]
+    entries[places] = shown
     return Margin(over, entries, **_rule(table))
 
 
@@ -195,9 +214,16 @@ def _rule(table: PublishedTable) -> dict[str, Any]:
     }
 
 
-def _has_total(table: PublishedTable) -> bool:
-    """Whether it shows the number of all."""
-    return tuple(tree.total for tree in table.hierarchies.values()) in table.entries
+def _everybody(trees: Mapping[str, Hierarchy]) -> tuple[str, Label]:
+    """The derived variable with one level that holds everybody, and that level."""
+    first, tree = next(iter(trees.items()))
+    return f"{first}.all", tree.total or "Total"
+
+
+def _total_apart(table: PublishedTable) -> bool:
+    """Whether N is a margin of its own: how likely a noisy one is, what a hidden one can be."""
+    top = tuple(tree.total for tree in table.hierarchies.values())
+    return top in table.entries and (table.noise is not None or top in table.unsure)
 
 
 def _total(table: PublishedTable, entry: Entry) -> Total:
@@ -281,6 +307,7 @@ def read_published(
     index: int | None = None,
     absent: str = "unknown",
     sums: str | None = None,
+    percents: Sequence[str] | str | None = None,
     thousands: str | None = None,
     sheet: str | None = None,
     encoding: str = "utf-8",
@@ -326,6 +353,10 @@ def read_published(
         What cells hold that the table does not list: ``"unknown"`` or ``"zero"``.
     sums
         Whether totals add up ``"all"`` cells or the ``"shown"`` ones only; found out unless given.
+    percents
+        Of percents beside counts, the variables within whose levels they add up to 100; ``"total"``
+        if they are of everybody, ``"none"`` if they are to be left out. Unless given, a name or a
+        sign says that they are percents, and the arithmetic of what. Not for files of other tools.
     thousands
         What separates thousands, if it is a point: ``"."``.
     sheet, encoding, delimiter
@@ -368,8 +399,19 @@ def read_published(
         totals={name: str(code) for name, code in named.items()},
         count=count,
     )
+    shares: Sequence[str] | bool | None = percents
+    if isinstance(percents, str):
+        shares = False if percents == "none" else () if percents == "total" else [percents]
+    exact = base is None and below is None and law is None
     meaning = Meaning(
-        legend_of(marks, thousands), hierarchies or {}, totals, base, rounding, absent, sums
+        legend_of(marks, thousands),
+        hierarchies or {},
+        totals,
+        base,
+        rounding,
+        absent,
+        sums,
+        shares if exact else False,
     )
     layout = Layout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}

@@ -24,7 +24,13 @@ Counts are rounded to multiples of a base u by the first four rules or by
 ``random``              to a multiple beside it, by chance   (p - u, p + u)
 ======================  ==================================  ===========================
 
-A count that is a multiple already stays as it is, whatever the rule.
+A count that is a multiple already stays as it is, whatever the rule. All counts of a table together
+are rounded so that rounded totals are the sums of rounded cells (`protect` does that) by
+
+======================  ==================================  ===========================
+``controlled``          to a multiple beside it              (p - u, p + u)
+``controlled-2``, -3    to a multiple less than 2 u, 3 u off (p - 2u, p + 2u), ...
+======================  ==================================  ===========================
 """
 
 from __future__ import annotations
@@ -115,6 +121,14 @@ COUNT_ROUNDINGS = {
     "random": Ends(_ONE, _ONE, low_open=True, high_open=True),
 }
 
+CONTROLLED = ("controlled", "controlled-2", "controlled-3")
+"""Controlled rounding, by how far a figure may be from its count: less than 1, 2, 3 bases."""
+
+_COUNT_ENDS = COUNT_ROUNDINGS | {
+    name: Ends(Fraction(reach), Fraction(reach), low_open=True, high_open=True)
+    for reach, name in enumerate(CONTROLLED, 1)
+}
+
 
 def ends_of(rounding: str) -> Ends:
     """The ends that belong to a rounding rule."""
@@ -176,11 +190,17 @@ _GOES_UP: dict[str, Callable[[int, int, int], bool]] = {
 
 def check_count_rounding(rounding: object) -> str:
     """Check the name of a rule for rounded counts."""
-    if not isinstance(rounding, str) or rounding not in COUNT_ROUNDINGS:
+    count_rounding_ends(rounding)
+    return str(rounding)
+
+
+def count_rounding_ends(rounding: object) -> Ends:
+    """The ends that belong to a rule for rounded counts."""
+    if not isinstance(rounding, str) or rounding not in _COUNT_ENDS:
         raise InvalidInput(
-            f"rounding {rounding!r} of counts; choose one of {', '.join(COUNT_ROUNDINGS)}"
+            f"rounding {rounding!r} of counts; choose one of {', '.join(_COUNT_ENDS)}"
         )
-    return rounding
+    return _COUNT_ENDS[rounding]
 
 
 def count_ends(figure: int, base: int, rounding: str, *, interval: bool = False) -> tuple[int, int]:
@@ -195,7 +215,7 @@ def count_ends(figure: int, base: int, rounding: str, *, interval: bool = False)
     >>> count_ends(12, 4, "half-even"), count_ends(12, 4, "half-even", interval=True)
     ((11, 13), (10, 14))
     """
-    ends = COUNT_ROUNDINGS[rounding]
+    ends = count_rounding_ends(rounding)
     if rounding == LAST_DIGIT and not interval and figure // base % 2:
         ends = replace(ends, low_open=True, high_open=True)
     low, high = figure - ends.below * base, figure + ends.above * base
@@ -216,6 +236,11 @@ def round_counts(
     array([ 0,  0,  0, 20])
     """
     check_count_rounding(rounding)
+    if rounding in CONTROLLED:
+        raise InvalidInput(
+            f"rounding {rounding!r} takes all counts of a table together: use protect with "
+            "method='round'"
+        )
     rounded = []
     for count in counts.ravel().tolist():
         if rounding == "random":

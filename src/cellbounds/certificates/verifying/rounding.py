@@ -11,6 +11,7 @@ rule            under ``interval``
 ``up``          (p - u, p]
 ``consistent``  [p - u, p + u]      (rates only)
 ``random``      (p - u, p + u)      (counts only)
+``controlled``  (p - u, p + u)      (counts only; -2 and -3: 2 u, 3 u)
 ==============  ===========================
 
 and under ``rounding``, by what the rule prints: the same, but that under half-even both ends are
@@ -39,7 +40,13 @@ _SHARED = {
     "up": (ONE, NONE, True, False),
 }
 RATES = {**_SHARED, "consistent": (ONE, ONE, False, False)}
-COUNTS = {**_SHARED, "random": (ONE, ONE, True, True)}
+COUNTS = {
+    **_SHARED,
+    "random": (ONE, ONE, True, True),
+    "controlled": (ONE, ONE, True, True),
+    "controlled-2": (Fraction(2), Fraction(2), True, True),
+    "controlled-3": (Fraction(3), Fraction(3), True, True),
+}
 """Each rule: how far below and above in units, and whether the lower and upper end are open."""
 
 

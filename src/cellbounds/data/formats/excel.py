@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -19,6 +20,7 @@ from cellbounds.data.formats.kinds import SourceColumns
 from cellbounds.data.spreadsheets import column_letters, excel_restored
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_archive, check_cells, limit
+from cellbounds.text import counted
 
 _DAMAGED = (
     ArithmeticError,
@@ -40,6 +42,13 @@ MOST_ROWS = 2**20
 """Rows of a sheet; numbers of rows beyond that are damaged, or meant to keep us busy."""
 
 _PADDED = re.compile("0{2,}")
+_DECIMALS = re.compile(r"(?:#,##)?0(?:\.(0+))?\s?(%?)(?:_\)|;.*)?")
+"""Formats of decimals and percentages: how many decimals they show."""
+
+NOISE = Decimal("1e-9")
+"""How far a stored number may be from the one that was written: binary fractions are."""
+
+MORE_DECIMALS = "it stores more decimals than it shows"
 _UNCALCULATED = "it holds a formula without a stored value: open and save the workbook"
 
 
@@ -104,10 +113,13 @@ def excel_columns(path: Path, raw: bytes, sheet: str | None) -> SourceColumns:
     return SourceColumns(where, values, letters=letters, rows=below, notes=notes)
 
 
-def excel_grids(path: Path, raw: bytes, sheet: str | None) -> dict[str, list[list[str]]]:
+def excel_grids(
+    path: Path, raw: bytes, sheet: str | None
+) -> dict[str, tuple[list[list[str]], tuple[str, ...]]]:
     """The sheets that hold something, or one, as rows of text from the first row and column on.
 
     Of merged cells the first has the text. Values are read as :func:`excel_columns` reads them.
+    Beside the rows stands what a reader should know of them.
     """
     import openpyxl
 
@@ -119,7 +131,7 @@ def excel_grids(path: Path, raw: bytes, sheet: str | None) -> dict[str, list[lis
             raise InvalidInput(
                 f"{path} has no sheet {sheet!r}; its sheets are {', '.join(map(repr, titles))}"
             )
-        grids: dict[str, list[list[str]]] = {}
+        grids: dict[str, tuple[list[list[str]], tuple[str, ...]]] = {}
         for title in titles if sheet is None else [sheet]:
             cells = {(cell.row, cell.column): _found(cell) for cell in _cells(path, stored[title])}
             for (row, column), found in cells.items():
@@ -129,9 +141,14 @@ def excel_grids(path: Path, raw: bytes, sheet: str | None) -> dict[str, list[lis
                         f"read: {found.note}"
                     )
             if cells:
-                grids[title] = _laid_out({place: one.text or "" for place, one in cells.items()})
+                more = sum(one.note == MORE_DECIMALS for one in cells.values())
+                said = (
+                    f"the file stores more decimals of {counted(more, 'figure')} than it shows",
+                )
+                rows = _laid_out({place: one.text or "" for place, one in cells.items()})
+                grids[title] = rows, said if more else ()
         if _has_formulas(raw):
-            _check_calculated(path, raw, {title: grids[title] for title in grids})
+            _check_calculated(path, raw, {title: rows for title, (rows, _) in grids.items()})
     if not grids:
         raise InvalidInput(f"{path} is empty; it needs a table")
     return grids
@@ -210,6 +227,9 @@ def _found(cell: Any) -> _SheetCell:
         case bool():
             return _SheetCell("TRUE" if value else "FALSE")
         case int() | float():
+            shown = _DECIMALS.fullmatch(str(cell.number_format))
+            if shown and (shown[2] or value != int(value)):
+                return _displayed(value, len(shown[1] or ""), shown[2])
             if value != int(value):
                 return _SheetCell(repr(value))
             digits = str(int(value))
@@ -220,6 +240,13 @@ def _found(cell: Any) -> _SheetCell:
         case datetime.datetime():
             return _SheetCell(value.isoformat(" "))
     return _SheetCell(str(value))
+
+
+def _displayed(value: float, decimals: int, sign: str) -> _SheetCell:
+    """A number with the decimals that its format shows."""
+    whole = Decimal(repr(value)) * (100 if sign else 1)
+    shown = whole.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    return _SheetCell(f"{shown}{sign}", MORE_DECIMALS if abs(whole - shown) > NOISE else "")
 
 
 def _chosen(path: Path, filled: dict[str, bool], sheet: str | None) -> str:

@@ -50,6 +50,8 @@ class Grid:
         What the source itself calls the table.
     column_names
         The names of the variables in the header rows, where the source says so.
+    notes
+        What a reader should know of the figures.
     """
 
     where: str
@@ -58,6 +60,7 @@ class Grid:
     index: int | None = None
     title: str = ""
     column_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def grids_of(
@@ -89,7 +92,10 @@ def _file(path: Path, encoding: str, delimiter: str | None, sheet: str | None) -
         raise InvalidInput(f"sheet={sheet!r}, but {path} is no workbook; leave it out (--sheet)")
     if kind is Kind.EXCEL:
         grids = excel_grids(path, raw, sheet)
-        return [Grid(f"{path}, sheet {title!r}", rows) for title, rows in grids.items()]
+        return [
+            Grid(f"{path}, sheet {title!r}", rows, notes=notes)
+            for title, (rows, notes) in grids.items()
+        ]
     if kind is Kind.PARQUET:
         import pyarrow.parquet
 

@@ -101,10 +101,11 @@ class _Search:
         design = next(one for one in self._designs if one.release(table).digest == release.digest)
         return design_cases(design, release, design.prepared(table), self._measures, unseen=True)
 
-    def offers(self, table: Table, until: Offer, passed: Passed) -> list[Offer] | None:
+    def offers(self, table: Table, until: Offer, passed: Passed) -> tuple[list[Offer], int]:
         """The safe designs about another table, up to one or what was not passed over."""
         places = sorted(range(len(self._designs)), key=self.rank)
         found: list[Offer] = []
+        tried = 0
         for place in places:
             if self.rank(place) > until.rank:
                 break
@@ -113,10 +114,11 @@ class _Search:
                 offer = self.offer(place, table)
             except InvalidInput:
                 continue  # it cannot be published
+            tried += 1
             whole = design.prepared(table)
             cases = design_cases(design, offer.release, whole, self._measures)
             if judged(cases, UNLIMITED, decisive=True)[0].safe:
                 found.append(offer)
                 if place not in passed:
                     break
-        return found
+        return found, tried

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,13 @@ from cellbounds.disclosure.policies import DEFAULT, Outcome, Policy, Verdict, po
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.knowledge import hides_figures
 from cellbounds.disclosure.policies.rerunning import MOST_CELLS
-from cellbounds.disclosure.policies.scenarios import Case, cases_of, empty_rows, spoken_margins
+from cellbounds.disclosure.policies.scenarios import (
+    Case,
+    cases_of,
+    empty_rows,
+    spoken_margins,
+    with_counts,
+)
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.results import Attainable, Evidence, Unbounded
@@ -77,7 +84,7 @@ def explore(
     total: bool = True,
     policy: Policy | str | Path = DEFAULT,
     utility: str | Utility = KEPT,
-    independent: bool = False,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Frontier:
@@ -112,9 +119,11 @@ def explore(
     policy
         As for :func:`judge`.
     independent
-        The best design must hold against an intruder who reruns the search on every table that
-        fits what it publishes; among safe designs it is then chosen by a utility that does not
-        depend on the counts. False: it is safe if he cannot.
+        Unless said, and up to 1,024 cells, the best design holds against an intruder who reruns the
+        search on every table that fits what it publishes; among safe designs it is then chosen by a
+        utility that does not depend on the counts. What the budget does not settle says "SAFE if
+        the intruder cannot rerun the choice". True: larger tables are judged without the counts.
+        False: the best design is chosen by the counts, and safe if he cannot rerun it.
     utility
         ``"kept"``: the share of the finest rates (of the response given all givens that are tried)
         that a reader of the release recovers. Or a function of table and release; workers in other
@@ -159,7 +168,7 @@ def explore(
     given = [name for name in table.domain.names if name in tried]
     measures = Measures(
         policy_of(policy),
-        _checked(independent, "independent"),
+        _strong(table, independent),
         f"[{names_text(responses)}|{names_text(given)}]",
         utility if callable(utility) else None,
     )
@@ -170,6 +179,8 @@ def explore(
     judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
     places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
     best, signal = None, CANNOT_RERUN if places else ""
+    if places and independent is None and not measures.independent:
+        signal = f"{CANNOT_RERUN}: tables of so many cells are not rerun"
     if measures.independent:
         from cellbounds.disclosure.exploring.best_design import best_design
 
@@ -221,6 +232,13 @@ def _givens(
     if not listed:
         raise InvalidInput("givens is empty; give sets of variables ([()] for none), or None")
     return list(dict.fromkeys(listed))
+
+
+def _strong(table: Table, independent: object) -> bool:
+    """Whether the choice must hold against whoever reruns it."""
+    if independent is None:
+        return table.domain.size <= MOST_CELLS
+    return _checked(independent, "independent")
 
 
 def _checked(given: object, what: str) -> bool:
@@ -376,7 +394,7 @@ def _judged(
         release,
         margin,
         measures.policy,
-        independent=measures.independent,
+        independent=cases[0].independent,
         seconds=budget.share(least=LEAST_SECONDS).left,
         answer=answer,
     )
@@ -407,20 +425,21 @@ def design_cases(
 ) -> list[Case]:
     """What is judged of a design; of more cells than can be listed, the margins it speaks of.
 
-    Without the true counts (`unseen`), unless said, where nothing is rerun, or where they might
-    tell what hidden figures show; else whether the best design tells too much is asked afterwards.
+    Without the true counts (`unseen`), unless said, where nothing is rerun; else whether the best
+    design tells too much is asked afterwards.
     """
     policy, over = measures.policy, None
     if unseen is None:
-        alone = table.domain.size > MOST_CELLS
-        alike = not policy.tells() and hides_figures(release)
-        unseen = measures.independent and (alone or alike)
+        unseen = measures.independent and table.domain.size > MOST_CELLS
     narrowed = policy.within(release.domain, design.names)
     # Cells behind a margin that keeps these rules keep them too.
     if table.domain.size > DENSE_LIMIT and narrowed is not None and policy.carries_over():
         spoken = [names for names, _ in spoken_margins(release).values()]
         policy, over = narrowed, [design.names, *spoken]
-    return cases_of(release, table, policy, over=over, independent=unseen)
+    cases = partial(cases_of, release, table, policy, over=over)
+    if measures.independent and not policy.tells() and hides_figures(release) and not unseen:
+        return with_counts(cases(independent=True), table)
+    return cases(independent=unseen)
 
 
 def utility_of(release: Release, table: Table, measures: Measures) -> float:

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from cellbounds.data.domain import Domain, Label
-from cellbounds.data.table import Table, merged_levels
+from cellbounds.data.merging import merged_levels
+from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
 from cellbounds.statements import Release, publish
 from cellbounds.statements.notation import Request

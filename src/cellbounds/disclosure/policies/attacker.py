@@ -169,6 +169,19 @@ class Pool:
         return pool
 
 
+def doubled_pool(case: Case) -> Pool | None:
+    """The owner's table and twice that, if both fit: where nothing limits N, rates are the same."""
+    table = case.start
+    if table is None or case.known.total.upper is not None or table.total > WIDEST // 2:
+        return None
+    twice = Table(table.domain, 2 * table.counts, structural=table.structural)
+    if violations(twice, case.known):
+        return None
+    pool = Pool(case.known, None, table)
+    pool._tables.append(twice)
+    return pool
+
+
 class Attacker:
     """What an intruder knows, what he can work out, and what may be true.
 

@@ -10,7 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.attacker import Attacker, Pool, answer_is_brief
+from cellbounds.disclosure.policies.attacker import (
+    Attacker,
+    Pool,
+    answer_is_brief,
+    doubled_pool,
+)
 from cellbounds.disclosure.policies.knowledge import (
     as_respondents,
     checked_knowledge,
@@ -190,6 +195,7 @@ def judged(
     seen: dict[int, _Seen] = {}
     settled: set[int] = set()
     pool, first = None, answer
+    doubled = doubled_pool(main) if decisive else None
     figures = _figures(main, effort) if decisive else None
     if figures is not None and _unsafe(figures):
         order = []
@@ -207,7 +213,7 @@ def judged(
         known = answer if case is main else None
         # What covers everything is worked out as such; other margins are looked up in its tables.
         one = seen[id(case)] = _look(
-            case, part, known, None if covers[id(case)] else pool, decisive=decisive
+            case, part, known, doubled if covers[id(case)] else pool or doubled, decisive=decisive
         )
         if first is None and case.printed is None and pool is None:
             first = one.answer
@@ -215,6 +221,8 @@ def judged(
             break
         if pool is None and case.printed is None:
             pool = Pool(case.known, one.answer, case.start)
+            if one.answer is None and doubled is not None:
+                pool = doubled
             if decisive:
                 settled = {id(one) for one in shown_safe(case, order[place + 1 :], pool, effort)}
     found = [seen[id(case)] for case in cases if id(case) in seen]

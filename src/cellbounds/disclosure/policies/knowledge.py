@@ -100,7 +100,7 @@ def informed(
     known = joined_with(known, [rule.statement for rule in rules if not rule.shown])
     shown = [rule.statement for rule in rules if rule.shown]
     full, doubting = joined_with(known, shown), known if shown and unseen else None
-    if doubting is not None and not _possible(full, effort):
+    if doubting is not None and not _possible(full, table, effort):
         rules, full, doubting = [rule for rule in rules if not rule.shown], known, None
         notes = ("figures seem to be hidden by a rule that they contradict: it is not assumed",)
     sentences += [rule.words for rule in rules]
@@ -216,8 +216,10 @@ def _closed_entries(domain: Domain, said: Statement, closed: BoolArray | None) -
     return nobody.margin(said.variables).structural
 
 
-def _possible(release: Release, effort: Budget) -> bool:
-    """Whether some table fits, as far as the budget tells."""
+def _possible(release: Release, table: Table | None, effort: Budget) -> bool:
+    """Whether some table fits, as far as the budget tells; the true one is as good as any."""
+    if table is not None and not violations(table, release):
+        return True
     try:
         bounds(release, over=release.domain.names[:1], budget=effort.resumed(None).quiet())
     except InconsistentRelease:

@@ -51,10 +51,16 @@ PATIENCE = 128
 """Tables that are rerun at least; no more if none of them leads to the release."""
 
 MOST_FIRST = 16
-"""Tables of a crowd of which it is asked what else would be shown for them first."""
+"""Tables of which it is asked whether what comes earlier in their lists hides them."""
 
 FIRST = 4
-"""Tables that are rerun before the first look whether they are enough; then twice as many."""
+"""Tables that are rerun before the first look whether they are enough; then as many again,"""
+
+AT_ONCE = 32
+"""but no more than these."""
+
+MOST_WORK = 400
+"""Releases that are judged while tables are rerun for one of a list."""
 
 MOST_CELLS = 1024
 """Cells of tables that are rerun."""
@@ -90,15 +96,12 @@ class Hiding:
         Whether these are all that fit.
     cut
         Whether the budget was spent before that was settled.
-    passed
-        What is passed over by each of the crowd.
     """
 
     hides: bool | None
     crowd: IntArray
     rerun: int
     complete: bool
-    passed: tuple[Passed, ...] = ()
     cut: bool = False
 
     @property
@@ -184,14 +187,14 @@ def hiding(
     listed: int = LISTED,
     drawn: int = JUDGED,
     patience: int = JUDGED,
-    least: int = 0,
+    tired: Callable[[], bool] = lambda: False,
 ) -> Hiding:
     """Whether a table (flat) hides among those that fit and lead to the same release.
 
     What is looked at does not depend on the table, but for what was `passed` over: whether tables
     are enough for it is asked with a closed crowd of others. So every table for which the answer is
     yes would get it, and all of them are a closed crowd. Nothing is said after so many tables of
-    which none leads here (`patience`). A crowd of fewer than `least` is made larger if it can be.
+    which none leads here (`patience`), or when that was too much work (`tired`).
 
     `cases` are those without the true counts. If the release only seems to show how figures were
     hidden, they are listed from the tables for which that is true: who doubts it takes no fewer
@@ -209,29 +212,29 @@ def hiding(
     core = led = np.zeros((0, len(table)), dtype=np.int64)
     over: list[Passed] = []
     kept: list[Passed] = []
-    rerun, chunk, several, enough = 0, FIRST, iter(found), False
+    rerun, chunk, several = 0, FIRST, iter(found)
     while some := list(itertools.islice(several, chunk)):
         ways = [(one, leads(one)) for one in some if not budget.spent]
         more = [(one, way) for one, way in ways if way is not None and way <= passed]
         new = np.array([one for one, _ in more], dtype=np.int64).reshape(-1, len(table))
         led, over = np.concatenate([led, new]), [*over, *(way for _, way in more)]
-        rerun, chunk = rerun + len(some), rerun + len(some)
+        rerun += len(some)
+        chunk = min(rerun, AT_ONCE)
         if budget.spent or (not len(led) and rerun >= patience and not found.complete):
             return Hiding(None, core, rerun, False, cut=budget.spent)
         if monotone:
             core, kept = closed(crowds, led, over)
-            enough = hidden(crowds, core, table, kept, passed)
-            if enough and len(core) >= least:
-                return Hiding(True, core, rerun, found.complete, tuple(kept))
-    if enough:
-        return Hiding(True, core, rerun, found.complete, tuple(kept))
+            if hidden(crowds, core, table, kept, passed):
+                return Hiding(True, core, rerun, found.complete)
+        if tired():
+            return Hiding(None, core, rerun, False)
     if not found.complete:
         return Hiding(None, core, rerun, False, cut=budget.spent)
-    core, kept = closed(crowds, led, over)
+    core, _ = closed(crowds, led, over)
     inside = bool((core == table).all(axis=1).any())
     if not inside and cases[0].doubting is not None:
         return Hiding(None, core, rerun, False)  # more tables fit before somebody who doubts
-    return Hiding(inside, core, rerun, True, tuple(kept))
+    return Hiding(inside, core, rerun, True)
 
 
 # --- one judgement ----------------------------------------------------------------------------
@@ -365,8 +368,8 @@ class Offer:
     release: Release
 
 
-Offers = Callable[[Table, Offer, Passed], Sequence[Offer] | None]
-"""What a table leads to, in order, up to an offer; None if that is not known.
+Offers = Callable[[Table, Offer, Passed], tuple[Sequence[Offer], int]]
+"""What a table leads to, in order, up to an offer; and how many releases were judged for that.
 
 The list may also end early where something comes that was not to be passed over.
 """
@@ -389,53 +392,67 @@ class Choice:
     ) -> None:
         self._offers, self._cases = offers, cases
         self._budget = budget.quiet().resumed(None)
-        self._known: dict[tuple[bytes, int], Hiding] = {}
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
         """Whether the release at a place of the list of a table hides that table.
 
         All that comes earlier counts as passed over, shown or not.
         """
-        key = table.counts.tobytes(), place
-        if key not in self._known:
-            passed = Passed(one.key for one in offers[:place])
-            self._known[key] = self._asked(table, offers[place], passed)
-        return self._known[key]
-
-    def _asked(self, table: Table, offer: Offer, passed: Passed, least: int = 0) -> Hiding:
-        def leads(counts: IntArray) -> Passed | None:
-            theirs = self._offers(_like(table, counts), offer, passed)
-            keys = [] if theirs is None else [one.key for one in theirs]
-            if theirs is None or offer.key not in keys:
-                return None
-            place = keys.index(offer.key)
-            same = theirs[place].release.digest == offer.release.digest
-            return Passed(keys[:place]) if same else None
-
-        cases = self._cases(table, offer.release)
-        limits = {"listed": RERUN, "drawn": DRAWN, "patience": PATIENCE}
-        flat = table.counts.ravel()
-        return hiding(cases, flat, leads, self._budget, passed=passed, least=least, **limits)
+        return self._asked(table, offers, place, lambda _, __: True)
 
     def first(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
         """Whether nothing is told by what comes before the first that is shown.
 
-        That is: whether it hides the table among those for which nothing before it is shown either.
+        That is: whether it hides the table among those for which nothing before it hides them.
         """
         if place == 0:
             return True
+        left = MOST_FIRST
+
+        def alike(other: Table, earlier: Sequence[Offer]) -> bool:
+            nonlocal left
+            left -= bool(earlier)
+            return left >= 0 and not any(
+                self.hiding(other, earlier, at).hides for at in range(len(earlier))
+            )
+
+        return bool(self._asked(table, offers, place, alike).hides)
+
+    def _asked(
+        self,
+        table: Table,
+        offers: Sequence[Offer],
+        place: int,
+        alike: Callable[[Table, Sequence[Offer]], bool],
+    ) -> Hiding:
         offer, passed = offers[place], Passed(one.key for one in offers[:place])
-        answer = self._asked(table, offer, passed, least=MOST_FIRST)
-        alike = []
-        some = answer.crowd[:MOST_FIRST]
-        for counts, over in zip(some, answer.passed, strict=False):
+        work = 0
+
+        def leads(counts: IntArray) -> Passed | None:
+            nonlocal work
             other = _like(table, counts)
-            theirs = (self._offers(other, offer, over) if over else None) or ()
-            earlier = [at for at, one in enumerate(theirs) if one.key in over]
-            alike.append(all(not self.hiding(other, theirs, at).hides for at in earlier))
-        crowds = crowds_of(self._cases(table, offer.release))
-        core, _ = closed(crowds, some[np.array(alike, dtype=bool)])
-        return hidden(crowds, core, table.counts.ravel())
+            theirs, judged = self._offers(other, offer, passed)
+            work += judged
+            keys = [one.key for one in theirs]
+            if offer.key not in keys:
+                return None
+            place = keys.index(offer.key)
+            over = Passed(keys[:place])
+            same = theirs[place].release.digest == offer.release.digest
+            return over if same and over <= passed and alike(other, theirs[:place]) else None
+
+        cases = self._cases(table, offer.release)
+        return hiding(
+            cases,
+            table.counts.ravel(),
+            leads,
+            self._budget,
+            passed=passed,
+            listed=RERUN,
+            drawn=DRAWN,
+            patience=PATIENCE,
+            tired=lambda: work >= MOST_WORK,
+        )
 
 
 def _like(table: Table, counts: IntArray) -> Table:

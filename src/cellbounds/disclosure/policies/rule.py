@@ -284,6 +284,16 @@ class CellRule(Rule):
                 change = f"{lacks}: {attacker.remedy}" if lacks else attacker.remedy
             yield attacker.finding(self, index, broken, words, change, values)
 
+    def outcome_outside(self, values: ValueSet) -> Outcome:
+        """What an outsider can say of a cell with these attainable counts.
+
+        UNSAFE if it breaks the rule whichever of them is true, SAFE if it does for none of them.
+        """
+        broken = self.broken(values, values)
+        if broken and not self.always_broken(values, values):
+            return Outcome.UNDECIDED
+        return Outcome.of(broken)
+
     def always_broken(self, values: ValueSet, truths: ValueSet) -> bool:
         """Whether a cell breaks the rule whichever of these counts it truly holds.
 

@@ -12,10 +12,16 @@ import numpy as np
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies.knowledge import checked_knowledge, informed, nobody_of
+from cellbounds.disclosure.policies.knowledge import (
+    checked_knowledge,
+    informed,
+    nobody_of,
+    with_known_structure,
+)
 from cellbounds.disclosure.policies.policy import Policy, policy_of
 from cellbounds.disclosure.policies.rule import listed
 from cellbounds.errors import InvalidInput
+from cellbounds.model.constraints import violations
 from cellbounds.results.cell_index import check_listable
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -156,6 +162,19 @@ def cases_of(
         note = f"{left} margins of the fewest variables were not judged; name them in over="
         cases[0] = replace(main, notes=(*main.notes, note))
     return cases
+
+
+def with_counts(cases: list[Case], table: Table) -> list[Case]:
+    """Cases that were made without the true counts, with them, where that saves time.
+
+    They must be such that all tables that fit keep the policy or none does: so may be looked at
+    whether the true one does, if it fits what the release only seems to show. What that is was
+    found out without it.
+    """
+    if violations(table, cases[0].known):
+        return cases
+    whole = with_known_structure(table)
+    return [replace(case, independent=False, whole=whole) for case in cases]
 
 
 def asked_margins(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.disclosure.protecting.suppression_problem import SuppressionProblem
+from cellbounds.disclosure.protecting.suppression_problem import Move, SuppressionProblem
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 
@@ -55,14 +55,16 @@ class Pieces:
     """Cells that can move together: those that equations tie, some cells being left out."""
 
     def __init__(self, problem: SuppressionProblem, cells: BoolArray) -> None:
+        from scipy.sparse import bmat, csr_matrix
         from scipy.sparse.csgraph import connected_components
 
         self._cells = np.flatnonzero(cells)
         self._part = problem.matrix[:, self._cells].tocsr()
-        ties = abs(self._part.T) @ abs(self._part)
-        self._count, labels = connected_components(ties, directed=False)
+        rows = len(problem.equations)
+        ties = bmat([[None, abs(self._part)], [csr_matrix((len(self._cells), rows)), None]])
+        _, labels = connected_components(ties, directed=False)
         self.of = np.full(len(problem.counts), -1)
-        self.of[self._cells] = labels
+        self.of[self._cells] = labels[rows:]
 
     def columns(self, piece: int) -> tuple[IntArray, IntArray, Any]:
         """The cells of a piece, its equations by number, and these as a matrix."""
@@ -238,7 +240,7 @@ class Paths:
             limit = 0.0 if self._barred[cell] else self._rooms[side][cell]
             piece.solver.changeColBounds(column, 0.0, limit)
 
-    def path(self, cell: int, sign: int, need: int) -> tuple[float, FloatArray] | None:
+    def path(self, cell: int, sign: int, need: int) -> tuple[float, Move] | None:
         """The cheapest move of a cell by `need`, and what it costs; None if there is none."""
         import highspy
 
@@ -256,7 +258,6 @@ class Paths:
         self._open(piece, cell)
         if values is None:
             return None
-        move = np.zeros(len(self._costs))
         up, down = np.split(values, 2)
-        move[piece.cells] = up - down
-        return cost, move
+        moved = Move.of(up - down)
+        return cost, Move(piece.cells[moved.cells], moved.amounts)

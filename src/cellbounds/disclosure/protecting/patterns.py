@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellbounds.disclosure.protecting.local_paths import LocalPaths, paths_in
 from cellbounds.disclosure.protecting.moves import NEAR, Attack, Paths
-from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
-from cellbounds.runtime.arrays import BoolArray
+from cellbounds.disclosure.protecting.suppression_problem import Level, Move, SuppressionProblem
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
 
@@ -26,33 +27,63 @@ class Unprotectable(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """Moves that keep a level: how far each cell goes up and down in them, and what they cost."""
+    """Moves that keep a level: how far cells go up and down in them, and what they cost."""
 
     cost: float
-    up: FloatArray
-    down: FloatArray
+    up: Move
+    down: Move
 
     @property
-    def moved(self) -> BoolArray:
+    def moved(self) -> IntArray:
         """The cells that move."""
-        return np.asarray((self.up > NEAR) | (self.down > NEAR))
+        return np.union1d(self.up.cells, self.down.cells)
 
     def keeps(self, level: Level) -> bool:
         """Whether the same moves keep another level."""
         return level.kept(self.up[level.cell] + NEAR, self.down[level.cell] + NEAR)
 
 
-def cheapest(paths: Paths, level: Level) -> Way | None:
+class Ways:
+    """The ways found so far, by the cells that they move."""
+
+    def __init__(self) -> None:
+        self._by_cell: dict[int, list[Way]] = {}
+
+    def add(self, way: Way) -> None:
+        """Remember a way."""
+        for cell in way.moved.tolist():
+            self._by_cell.setdefault(cell, []).append(way)
+
+    def keeping(self, level: Level, hidden: BoolArray) -> Way | None:
+        """The last one that keeps a level and moves hidden cells only."""
+        for way in reversed(self._by_cell.get(level.cell, ())):
+            if way.keeps(level) and hidden[way.moved].all():
+                return way
+        return None
+
+
+def cheapest(paths: Paths | LocalPaths, level: Level) -> Way | None:
     """The cheapest way to keep a level."""
     found = []
     for way in alternatives(level):
         moves = [paths.path(level.cell, sign, amount) for sign, amount in way]
         known = [move for move in moves if move is not None]
         if len(known) == len(moves):
-            up = np.maximum.reduce([np.maximum(move, 0) for _, move in known])
-            down = np.maximum.reduce([np.maximum(-move, 0) for _, move in known])
-            found.append(Way(sum(cost for cost, _ in known), up, down))
+            sides = (_farthest([move for _, move in known], sign) for sign in (1, -1))
+            found.append(Way(sum(cost for cost, _ in known), *sides))
     return min(found, key=lambda one: one.cost, default=None)
+
+
+def _farthest(moves: Sequence[Move], sign: int) -> Move:
+    """How far cells go in one direction in any of some moves."""
+    far: dict[int, float] = {}
+    for move in moves:
+        ahead = sign * move.amounts
+        for place in np.flatnonzero(ahead > NEAR).tolist():
+            cell = int(move.cells[place])
+            far[cell] = max(far.get(cell, 0.0), float(ahead[place]))
+    cells = sorted(far)
+    return Move(np.array(cells, dtype=np.int64), np.array([far[one] for one in cells]))
 
 
 def alternatives(level: Level) -> list[tuple[tuple[int, int], ...]]:
@@ -75,20 +106,20 @@ def pattern_of(
     Unprotectable
         If a level cannot be kept at all.
     """
-    paths, hidden = Paths(problem), start | problem.forced
+    paths, hidden = paths_in(problem), start | problem.forced
     charged = np.where(hidden, FREE, np.maximum(costs, FREE))
     paths.charge(charged)
-    ways: list[Way] = []
+    ways = Ways()
     for level in levels:
-        if any(way.keeps(level) for way in ways):
+        if ways.keeping(level, hidden) is not None:
             continue  # what is hidden already keeps it
         found = cheapest(paths, level)
         if found is None:
             raise Unprotectable(level)
-        ways.append(found)
-        new = found.moved & ~hidden
-        if new.any():
-            hidden |= new
+        ways.add(found)
+        new = found.moved[~hidden[found.moved]]
+        if len(new):
+            hidden[new] = True
             charged[new] = FREE
             paths.charge(charged)
     return hidden
@@ -120,49 +151,67 @@ def cleaned(
     it.
     """
     hidden = hidden.copy()
-    paths = Paths(problem, hidden)
+    paths = paths_in(problem, hidden)
     paths.charge(np.where(hidden, 1.0, np.inf))
-    pool: list[Way] = []
+    ways = Ways()
     used: dict[Level, Way] = {}
+    users: dict[int, set[Level]] = {}
+
+    def use(level: Level, way: Way) -> None:
+        used[level] = way
+        for cell in way.moved.tolist():
+            users.setdefault(cell, set()).add(level)
+
     for level in problem.levels:
-        used[level] = _known(pool, level, hidden) or _found(paths, level, pool)
+        use(level, _kept_by(paths, level, hidden, ways))
     tries = np.flatnonzero(hidden & ~problem.forced)
     for cell in sorted(tries.tolist(), key=lambda one: -problem.costs[one]):
         if effort.spent:
             break
         hidden[cell] = False
         paths.bar(cell, True)
+        asking = [one for one in users.get(cell, ()) if cell in used[one].moved]
+        asking.sort(key=lambda one: (one.cell, one.above, one.below, one.width))
         try:
-            used |= {
-                level: _known(pool, level, hidden) or _found(paths, level, pool)
-                for level, way in used.items()
-                if way.moved[cell]
-            }
+            found = [(level, _kept_by(paths, level, hidden, ways)) for level in asking]
         except Unprotectable:
             paths.bar(cell, False)
             hidden[cell] = True
+            continue
+        for level, way in found:
+            use(level, way)
     return hidden
 
 
-def _known(pool: list[Way], level: Level, hidden: BoolArray) -> Way | None:
-    """A way that was found for another level, keeps this one, and moves hidden cells only."""
-    fitting = (way for way in reversed(pool) if way.keeps(level) and not way.moved[~hidden].any())
-    return next(fitting, None)
-
-
-def _found(paths: Paths, level: Level, pool: list[Way]) -> Way:
-    found = cheapest(paths, level)
+def _kept_by(paths: Paths | LocalPaths, level: Level, hidden: BoolArray, ways: Ways) -> Way:
+    """A way that keeps a level: one that was found for another, or a new one."""
+    found = ways.keeping(level, hidden)
     if found is None:
-        raise Unprotectable(level)
-    pool.append(found)
+        found = cheapest(paths, level)
+        if found is None:
+            raise Unprotectable(level)
+        ways.add(found)
     return found
 
 
 def hopeless(problem: SuppressionProblem) -> tuple[Level, ...]:
     """The levels that no pattern keeps: proven in whole numbers with everything hidden."""
+    levels: Sequence[Level] = problem.levels
+    paths = paths_in(problem)
+    if isinstance(paths, LocalPaths):
+        # What has a way nearby is not hopeless; the whole table is looked at for the others.
+        everything, ways = ~problem.fixed, Ways()
+        levels = [one for one in levels if not _found(paths, one, everything, ways)]
     attack = Attack(problem)
     attack.weigh((~problem.fixed).astype(float))
-    return tuple(one for one in problem.levels if not _kept(attack, one) and _refuted(attack, one))
+    return tuple(one for one in levels if not _kept(attack, one) and _refuted(attack, one))
+
+
+def _found(paths: LocalPaths, level: Level, hidden: BoolArray, ways: Ways) -> bool:
+    try:
+        return bool(_kept_by(paths, level, hidden, ways))
+    except Unprotectable:
+        return False
 
 
 def _refuted(attack: Attack, level: Level) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cellbounds.disclosure.policies import Policy
 from cellbounds.disclosure.protecting.published_cells import PublishedCells
@@ -25,34 +26,53 @@ class Asked:
     zeros
         Whether zeros are hidden like other small counts: otherwise all of them are shown, and a
         hidden count is known to be at least 1.
-    least
-        What an intruder knows each count to be at least, if it is hidden.
+    least, most
+        What an intruder knows each count to be at least and at most, if it is hidden; -1: nothing.
     mark
-        What a hidden count stands for in a release, to those who see that zeros are shown.
+        What stands for a hidden count in a release; for a primary one `primary_mark`, if the
+        finished table tells these from the others.
     left
         The rules that suppression was not chosen by; they are judged at the end.
+    shows_zeros
+        Whether everybody sees that zeros are shown.
     """
 
     primary: BoolArray
     levels: tuple[Level, ...]
     zeros: bool
     least: IntArray
+    most: IntArray
     mark: str | None
     left: tuple[str, ...]
+    shows_zeros: bool
+    primary_mark: str | None = None
+
+    @property
+    def marks(self) -> npt.NDArray[np.object_]:
+        """What stands for each count if it is hidden."""
+        marks = np.full(len(self.least), self.mark, dtype=object)
+        if self.primary_mark is not None:
+            marks[self.primary] = self.primary_mark
+        return marks
 
 
-def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
-    """What the rules of a policy about small counts ask; zeros that everybody knows are none."""
+def asked_by(policy: Policy, cells: PublishedCells, *, marked: bool = False) -> Asked:
+    """What the rules of a policy about small counts ask; zeros that everybody knows are none.
+
+    With `marked` the finished table tells which hidden counts are primary, so that everybody knows
+    these to be small, and the others not to be.
+    """
     counts, judged = cells.counts, cells.judged() & ~cells.closed
     if cells.total is not None:
         judged[cells.total] = False  # everybody knows N
     hidden = np.zeros(len(counts), dtype=bool)
     levels: list[Level] = []
-    zeros, left = False, []
+    zeros, left, largest = False, [], 0
     for rule in policy.rules:
         if not rule.suppressible:
             left.append(rule.name)
             continue
+        largest = max(largest, rule.small or 0)
         small = rule.unshown(counts) & judged
         hidden |= small
         zeros |= bool(rule.unshown(np.zeros(1, dtype=np.int64))[0])
@@ -60,12 +80,32 @@ def asked_by(policy: Policy, cells: PublishedCells) -> Asked:
             above, below, width = rule.asked(int(counts[cell]))
             if above or below or width:
                 levels.append(Level(cell, above=above, below=below, width=width))
-    least = np.zeros(len(counts), dtype=np.int64)
-    mark = None if zeros or policy.against.zeros == "never" else ">=1"
-    if mark is not None:
+    primary = hidden & cells.published
+    least, most = np.zeros(len(counts), dtype=np.int64), np.full(len(counts), -1)
+    shows_zeros = not zeros and policy.against.zeros != "never"
+    mark = ">=1" if shows_zeros else None
+    if shows_zeros:
         least[cells.published & (counts > 0)] = 1
+    primary_mark = None
+    if marked and primary.any():
+        primary_mark = f"{int(shows_zeros)}-{largest}"
+        most[primary] = largest
+        if policy.against.marks == "shown":
+            # Whoever sees small counts marked knows that the others were hidden for their sake.
+            mark = f">={largest + 1}"
+            least[cells.published & ~primary & (counts > 0)] = largest + 1
     # People in small cells know themselves to be there. All of them together are taken for one
     # intruder, which is more than any of them knows.
     small = judged & (counts <= policy.small)
     least[small] = np.maximum(least, np.minimum(counts, policy.against.respondents))[small]
-    return Asked(hidden & cells.published, tuple(levels), zeros, least, mark, tuple(left))
+    return Asked(
+        primary=primary,
+        levels=tuple(levels),
+        zeros=zeros,
+        least=least,
+        most=most,
+        mark=mark,
+        left=tuple(left),
+        shows_zeros=shows_zeros,
+        primary_mark=primary_mark,
+    )

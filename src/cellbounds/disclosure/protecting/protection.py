@@ -12,8 +12,19 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Policy, judge, policy_of
-from cellbounds.disclosure.policies.knowledge import with_known_structure
-from cellbounds.disclosure.protecting.branch_and_cut import Best, best_pattern
+from cellbounds.disclosure.policies.knowledge import joined_with, with_known_structure
+from cellbounds.disclosure.protecting.branch_and_cut import best_pattern
+from cellbounds.disclosure.protecting.earlier import (
+    Earlier,
+    EarlierPattern,
+    SamePeople,
+    earlier_pattern,
+    read_earlier,
+    said_of_cells,
+    same_people,
+)
+from cellbounds.disclosure.protecting.finished import Finished
+from cellbounds.disclosure.protecting.intervals import ranged
 from cellbounds.disclosure.protecting.patterns import hopeless
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
 from cellbounds.disclosure.protecting.protected import (
@@ -23,12 +34,13 @@ from cellbounds.disclosure.protecting.protected import (
     cells_named,
 )
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, published_cells
+from cellbounds.disclosure.protecting.rounding import rounded
 from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
 from cellbounds.disclosure.protecting.whole_moves import Shown, whole_moves
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.statements import publish
+from cellbounds.statements import Release, publish
 from cellbounds.text import counted
 
 WORK = 200
@@ -39,27 +51,37 @@ SEARCH_SHARE = 0.6
 
 HOPELESS = "even with all hidden that may be, what is known gives it away: {}"
 
+WAS_SHOWN = "it is out already: a release about the same people shows it"
+
 
 @budgeted(stops=False)
 def protect(
     table: Table,
     *statements: str,
     policy: Policy | str | Path = DEFAULT,
+    method: str = "suppress",
+    base: int | None = None,
+    widths: Sequence[int] | None = None,
     cost: str | Mapping[str, Any] = "counts",
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
     total: bool = True,
+    marked: bool = False,
+    earlier: Iterable[Earlier] | Earlier = (),
+    released: Release | None = None,
     work: int = WORK,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
-) -> Protected:
-    """Hide as little as possible of published tables so that a policy is kept: cell suppression.
+) -> Finished:
+    """Change published tables as little as possible so that a policy is kept.
 
-    Small counts are hidden (primary suppression), and further figures (secondary) so that nobody
-    can work them out from totals and from each other. The intruder knows that zeros are shown,
-    unless the policy hides them too: a hidden count is at least 1. What comes out is attacked with
-    the methods of :func:`judge`; a lower bound on the cost of any pattern is proven in whole
-    numbers.
+    By suppression, small counts are hidden (primary), and further figures (secondary) so that
+    nobody can work them out from totals and from each other. The intruder knows that zeros are
+    shown, unless the policy hides them too: a hidden count is at least 1. By intervals, figures are
+    shown as ranges instead, the narrowest that will do. By controlled rounding, every figure
+    becomes a multiple of a base beside its count, and totals add up. What comes out is attacked
+    with the methods of :func:`judge`; a lower bound on what any result of the method loses is
+    proven in whole numbers.
 
     Parameters
     ----------
@@ -71,6 +93,15 @@ def protect(
     policy
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
+    method
+        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges) or ``"round"`` (controlled
+        rounding).
+    base
+        What figures are rounded to multiples of. Unless said, the smallest of 3, 5, 10, 20, 50, 100
+        that is larger than small counts, and is judged safe.
+    widths
+        How wide ranges may be, each a multiple of the one before: 5, 10, 50, 100, ... unless said.
+        Ranges of a width lie side by side, so that their ends tell nothing more.
     cost
         What hiding a secondary figure costs: ``"counts"`` (the count), ``"cells"`` (1), or whole
         numbers of your own for some margins: ``{"[mun]": [5, 1, 9]}``; others cost their counts.
@@ -79,6 +110,15 @@ def protect(
         single cells (``{"mun": "North", "age": "old"}``). N is always shown.
     total
         Whether N is published too.
+    marked
+        Whether the finished table tells primary figures from secondary ones. The intruder then
+        knows the first to be small, and the others, unless ``marks="never"``, not to be.
+    earlier
+        Last year's table with the same codes, as it was published: a release, published tables, or
+        the file of either; or several. What was hidden stays hidden, where it may be.
+    released
+        What is out already about the same people, as ``ledger.together()`` says it. What it shows
+        is known, what it hides stays hidden; both are judged together.
     work
         How long to search for cheaper patterns and better bounds, in millions of steps: attacks on
         single counts, times the cells there are. The result is the same on every run.
@@ -88,13 +128,14 @@ def protect(
 
     Returns
     -------
-    Protected
-        The pattern with its cost, a bound on any pattern's cost, and the verdict on it.
+    Protected, Ranged or Rounded
+        What to publish, what it costs, a bound on any result's cost, and the verdict on it.
 
     Raises
     ------
     InvalidInput
-        If a figure must be hidden and must be kept, or a cost is none.
+        If a figure must be hidden and must be kept, a cost is none, or an option does not go with
+        the method.
     UnsupportedRelease
         If something else than exact margins is to be published.
 
@@ -117,10 +158,28 @@ def protect(
         raise InvalidInput(f"work={work!r}; give a whole number of millions of steps, 0 or more")
     chosen = policy_of(policy)
     table = with_known_structure(table)
+    given = {"base": base is not None, "widths": widths is not None, "cost": cost != "counts"}
+    given |= {"marked": marked, "released": released is not None}
+    _check_method(method, **given, keep=keep, prefer=prefer, earlier=earlier)
+    if method == "intervals":
+        return ranged(table, statements, chosen, widths=widths, total=total, budget=budget)
+    if method == "round":
+        return rounded(table, statements, chosen, base=base, total=total, budget=budget)
     release = publish(table, *statements, total=total)
-    cells = published_cells(table, release, known_total=chosen.against.total == "known")
-    asked = asked_by(chosen, cells)
-    problem = suppression_problem(cells, asked, cost=cost, keep=keep, prefer=prefer)
+    out = None if released is None else same_people(released, release)
+    cells = published_cells(
+        table,
+        release,
+        known_total=chosen.against.total == "known",
+        besides=[] if out is None else [one.variables for one in out.statements if one.variables],
+    )
+    asked = asked_by(chosen, cells, marked=marked)
+    before = read_earlier(earlier, table)
+    pattern = earlier_pattern(before, out, cells) if before or out is not None else None
+    said = said_of_cells(out, cells)
+    problem = suppression_problem(
+        cells, asked, cost=cost, keep=keep, prefer=prefer, earlier=pattern, said=said
+    )
     effort = budget.share(SEARCH_SHARE)
     open_levels = hopeless(problem)
     if open_levels:
@@ -128,26 +187,56 @@ def protect(
         problem = replace(problem, levels=possible)
     best = best_pattern(problem, steps=work * 1_000_000, effort=effort)
     shown = whole_moves(problem, best.hidden, budget.share(0.5))
-    hidden = best.hidden & cells.published
-    protected = cells.protected(hidden, asked.mark)
-    verdict = judge(table, protected, chosen, budget=budget)
+    hidden = (best.hidden | asked.primary) & cells.published
+    protected = cells.protected(hidden, asked.marks)
+    together = (
+        protected
+        if out is None
+        else joined_with(Release(out.domain, protected.statements), out.statements)
+    )
+    verdict = judge(table, together, chosen, budget=budget)
+    again = int(_costs(cost, cells)[problem.forced & cells.published & ~asked.primary].sum())
     return Protected(
         policy=chosen,
         verdict=verdict,
         release=protected,
-        hidden=_hidden_cells(cells, asked, best),
-        unprotectable=_reasons(cells, asked, open_levels),
-        cost=best.cost,
-        bound=best.bound,
+        hidden=_hidden_cells(cells, asked, hidden),
+        unprotectable=_reasons(cells, asked, open_levels, said.known),
+        cost=best.cost + again,
+        bound=best.bound + again,
         costing=_costing(cost),
-        proven=(len(problem.levels) + len(open_levels), len(shown.moves)),
+        proven=(len(asked.levels), len(shown.moves)),
         work=-(-best.steps // 1_000_000),
         stopped=best.stopped,
         seconds=time.perf_counter() - begun,
         cells=cells,
         pattern=hidden,
-        notes=_notes(asked, shown, chosen, known_total=cells.total is not None),
+        primary_mark=asked.primary_mark,
+        notes=(
+            *([] if pattern is None else [pattern.sentence(hidden, cells.published)]),
+            *_notes(asked, shown, chosen, known_total=cells.total is not None),
+        ),
     )
+
+
+METHODS = {
+    "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released"),
+    "intervals": ("widths",),
+    "round": ("base",),
+}
+"""The ways to protect a table, and the options that go with each."""
+
+
+def _check_method(method: object, **given: object) -> None:
+    if method not in METHODS:
+        raise InvalidInput(f"method={method!r}; choose one of {', '.join(METHODS)}")
+    for name, value in given.items():
+        fitting = [one for one, options in METHODS.items() if name in options]
+        if value and method not in fitting:
+            raise InvalidInput(
+                f"{name} goes with the method {' or '.join(fitting)}, not with {method}; leave it "
+                "out"
+            )
 
 
 def suppression_problem(
@@ -157,8 +246,14 @@ def suppression_problem(
     cost: str | Mapping[str, Any] = "counts",
     keep: Iterable[str | Mapping[str, Any]] = (),
     prefer: Iterable[str | Mapping[str, Any]] = (),
+    earlier: EarlierPattern | None = None,
+    said: SamePeople | None = None,
 ) -> SuppressionProblem:
-    """The problem of choosing what to hide: what an intruder knows, what costs how much."""
+    """The problem of choosing what to hide: what an intruder knows, what costs how much.
+
+    What was hidden `earlier` stays hidden where it can be; what was `said` of the same people is
+    known.
+    """
     counts, published = cells.counts, cells.published
     fixed = cells.closed | ((counts == 0) & published & (not asked.zeros))
     if cells.total is not None:
@@ -173,6 +268,16 @@ def suppression_problem(
             f"keep: {where} may not be shown under the policy; leave it out, or give another policy"
         )
     forced = asked.primary | (~published & ~fixed)
+    if earlier is not None:
+        forced |= earlier.hidden & published & ~fixed
+    least, most_known = asked.least, asked.most
+    if said is not None:
+        # What is known already protects nothing, and cannot be protected itself.
+        fixed, forced = fixed | said.known, forced & ~said.known
+        least = np.maximum(least, said.least)
+        most_known = np.where(
+            (most_known < 0) | ((said.most >= 0) & (said.most < most_known)), said.most, most_known
+        )
     costs = _costs(cost, cells)
     costs[forced] = 0
     costs[_listed(prefer, "prefer", cells)] = 0
@@ -182,8 +287,8 @@ def suppression_problem(
     return SuppressionProblem(
         counts=counts,
         equations=cells.equations,
-        least=np.where(fixed, 0, asked.least),
-        most=np.full(len(counts), most),
+        least=np.where(fixed, 0, least),
+        most=np.where(most_known < 0, most, most_known),
         costs=costs,
         forced=forced,
         fixed=fixed,
@@ -230,8 +335,8 @@ def _costing(cost: str | Mapping[str, Any]) -> str:
     return words[cost] if isinstance(cost, str) else "by the weights given"
 
 
-def _hidden_cells(cells: PublishedCells, asked: Asked, best: Best) -> tuple[HiddenCell, ...]:
-    numbers = np.flatnonzero(best.hidden & cells.published).tolist()
+def _hidden_cells(cells: PublishedCells, asked: Asked, hidden: BoolArray) -> tuple[HiddenCell, ...]:
+    numbers = np.flatnonzero(hidden).tolist()
     found = [
         HiddenCell(*cells.where(cell), bool(asked.primary[cell]), int(cells.counts[cell]))
         for cell in numbers
@@ -240,12 +345,15 @@ def _hidden_cells(cells: PublishedCells, asked: Asked, best: Best) -> tuple[Hidd
 
 
 def _reasons(
-    cells: PublishedCells, asked: Asked, levels: Sequence[Level]
+    cells: PublishedCells, asked: Asked, levels: Sequence[Level], out: BoolArray
 ) -> tuple[Unprotectable, ...]:
     known = ["N"] if cells.total is not None else []
-    known += [] if asked.mark is None else ["the zeros that are shown"]
+    known += ["the zeros that are shown"] if asked.shows_zeros else []
+    known += ["what is marked as small"] if asked.primary_mark else []
     why = HOPELESS.format(", ".join([*known, "what is always shown"]))
-    return tuple(Unprotectable(*cells.where(level.cell), why) for level in levels)
+    reasons = [Unprotectable(*cells.where(level.cell), why) for level in levels]
+    shown = dict.fromkeys(level.cell for level in asked.levels if out[level.cell])
+    return (*reasons, *(Unprotectable(*cells.where(cell), WAS_SHOWN) for cell in shown))
 
 
 def _notes(asked: Asked, shown: Shown, policy: Policy, *, known_total: bool) -> tuple[str, ...]:
@@ -261,8 +369,10 @@ def _notes(asked: Asked, shown: Shown, policy: Policy, *, known_total: bool) -> 
     known = ["the policy", *(["N"] if known_total else [])]
     if asked.zeros:
         known.append("that zeros are hidden like small counts")
-    elif asked.mark is not None:
+    elif asked.shows_zeros:
         known.append("that zeros are shown: a hidden count is at least 1")
+    if asked.primary_mark is not None:
+        known.append(f"which are primary: {asked.primary_mark}; the others {asked.mark or 'open'}")
     people = policy.against.respondents
     if people:
         known.append(f"himself in a small cell ({counted(people, 'person', 'people')})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -81,8 +82,9 @@ class PublishedCells:
             judged[sheet.numbers[sheet.numbers >= 0]] = True
         return judged
 
-    def protected(self, hidden: BoolArray, mark: str | None) -> Release:
-        """The release with some cells hidden; `mark` is what stands for them."""
+    def protected(self, hidden: BoolArray, mark: Any) -> Release:
+        """The release with some cells hidden; `mark` is what stands for them, or for each cell."""
+        marks = np.broadcast_to(np.asarray(mark, dtype=object), hidden.shape)
         statements = list(self.release.statements)
         for sheet in self.sheets:
             if sheet.place is None:
@@ -90,10 +92,17 @@ class PublishedCells:
             shape = self.domain.project(sheet.names).shape
             inside = sheet.numbers >= 0
             entries = np.where(inside, self.counts[sheet.numbers], 0).astype(object)
-            entries[inside & hidden[sheet.numbers]] = mark
-            if (inside & hidden[sheet.numbers]).any():
+            gaps = inside & hidden[sheet.numbers]
+            entries[gaps] = marks[sheet.numbers[gaps]]
+            if gaps.any():
                 statements[sheet.place] = Margin(sheet.names, entries.reshape(shape))
         return Release(self.release.domain, statements)
+
+
+def total_label(domain: Domain) -> str:
+    """What a finished table calls a total: a word that is no level."""
+    labels = {str(label) for name in domain.names for label in domain.levels(name)}
+    return next(word for word in ("Total", "(total)", "(all)") if word not in labels)
 
 
 @dataclass(slots=True, eq=False)
@@ -116,10 +125,17 @@ class _Numbering:
         return np.array([self.number(groups.cells_of(k)) for k in range(groups.size)])
 
 
-def published_cells(table: Table, release: Release, *, known_total: bool = False) -> PublishedCells:
+def published_cells(
+    table: Table,
+    release: Release,
+    *,
+    known_total: bool = False,
+    besides: Iterable[tuple[str, ...]] = (),
+) -> PublishedCells:
     """Number the cells of a release, and find out how they add up.
 
-    With `known_total` N is known to everybody, published or not.
+    With `known_total` N is known to everybody, published or not. `besides` are further margins of
+    the same people that matter, as those that are out already.
 
     Raises
     ------
@@ -127,12 +143,16 @@ def published_cells(table: Table, release: Release, *, known_total: bool = False
         If it says something else than exact counts.
     """
     places = _exact_margins(release)
-    domain = release.domain.part(release.named_variables)
+    further = list(besides)
+    bases = {release.domain.base(name) for names in further for name in names}
+    domain = release.domain.part({*release.named_variables, *bases})
     numbering, groups, sheets = _Numbering(), [], []
     published = {frozenset(release.statements[place].variables) for place in places}
-    besides = [names for key, (names, _) in spoken_margins(release).items() if key not in published]
+    spoken = {frozenset(names): names for names in further}
+    spoken |= {key: names for key, (names, _) in spoken_margins(release).items()}
+    unpublished = [names for key, names in spoken.items() if key not in published]
     margins = [(release.statements[place].variables, place) for place in places]
-    for names, place in [*margins, *((names, None) for names in besides)]:
+    for names, place in [*margins, *((names, None) for names in unpublished)]:
         groups.append(cells_behind(domain, names))
         sheets.append(Sheet(names, place, numbering.of(groups[-1])))
     everybody = np.arange(domain.size)

@@ -52,6 +52,31 @@ class Level:
         return up >= self.above and down >= self.below and wide >= self.width
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """How far some cells go, up or down: all others stay where they are.
+
+    Attributes
+    ----------
+    cells, amounts
+        The cells that move, in order, and by how much.
+    """
+
+    cells: IntArray
+    amounts: Any
+
+    @classmethod
+    def of(cls, moved: Any) -> Move:
+        """A move from an amount for every cell."""
+        cells = np.flatnonzero(moved)
+        return cls(cells, moved[cells])
+
+    def __getitem__(self, cell: int) -> Any:
+        place = int(np.searchsorted(self.cells, cell))
+        found = place < len(self.cells) and self.cells[place] == cell
+        return self.amounts[place] if found else self.amounts.dtype.type(0)
+
+
 @dataclass(frozen=True, eq=False)
 class SuppressionProblem:
     """What is published, and how it must be protected.
@@ -120,6 +145,11 @@ class SuppressionProblem:
         return csr_matrix((np.array(signs, dtype=np.int64), (rows, cells)), shape=shape)
 
     @cached_property
+    def columns(self) -> Any:
+        """The same matrix, column by column."""
+        return self.matrix.tocsc()
+
+    @cached_property
     def room_below(self) -> IntArray:
         """How far a hidden count can go down at most, for all that the attacker knows."""
         return np.asarray(np.where(self.fixed, 0, self.counts - self.least))
@@ -133,10 +163,14 @@ class SuppressionProblem:
         """What a pattern costs beyond what is hidden in every pattern."""
         return int(self.costs[hidden & ~self.forced].sum())
 
-    def is_move(self, move: IntArray, hidden: BoolArray) -> bool:
+    def is_move(self, move: Move, hidden: BoolArray) -> bool:
         """Whether whole numbers are a move under a pattern: exactly, in integers."""
-        inside = (move >= -self.room_below) & (move <= self.room_above)
-        return bool(inside.all() and not move[~hidden].any() and not (self.matrix @ move).any())
+        cells, amounts = move.cells, move.amounts
+        if amounts.dtype != np.int64 or not hidden[cells].all():
+            return False
+        below, above = self.room_below[cells], self.room_above[cells]
+        inside = (amounts >= -below) & (amounts <= above)
+        return bool(inside.all() and not (self.columns[:, cells] @ amounts).any())
 
 
 def of_tables(

@@ -7,16 +7,18 @@ true table plus a move is a table that the attacker cannot tell from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from cellbounds.disclosure.protecting.local_paths import LocalPaths, paths_in
 from cellbounds.disclosure.protecting.moves import Paths
 from cellbounds.disclosure.protecting.patterns import alternatives
-from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
+from cellbounds.disclosure.protecting.suppression_problem import Level, Move, SuppressionProblem
 from cellbounds.model.problem import Problem
-from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.solvers.general.cp_sat import IntegerProgram
 
@@ -25,7 +27,7 @@ from cellbounds.solvers.general.cp_sat import IntegerProgram
 class Shown:
     """What moves show of a pattern: the levels with moves that keep them, and those without."""
 
-    moves: dict[Level, tuple[IntArray, ...]]
+    moves: dict[Level, tuple[Move, ...]]
     open: tuple[Level, ...]
 
 
@@ -33,41 +35,54 @@ def whole_moves(
     problem: SuppressionProblem, hidden: BoolArray, effort: Budget = UNLIMITED
 ) -> Shown:
     """Find, for each level, moves in whole numbers that keep it under a pattern."""
-    paths, integers = Paths(problem, hidden), Integers(problem, hidden)
+    paths, integers = paths_in(problem, hidden), Integers(problem, hidden)
     paths.charge(np.where(hidden, 1.0, np.inf))
-    moves: dict[Level, tuple[IntArray, ...]] = {}
-    known: list[IntArray] = []
+    moves: dict[Level, tuple[Move, ...]] = {}
+    known = Farthest()
     missing = []
     for level in problem.levels:
-        kept = _among(level, known)
+        kept = known.keeping(level)
         if kept is None and not effort.spent:
             kept = _searched(problem, hidden, paths, integers, level, effort)
         if kept is None:
             missing.append(level)
         else:
             moves[level] = kept
-            known.extend(kept)
+            known.add(kept)
     return Shown(moves, tuple(missing))
 
 
-def _among(level: Level, known: list[IntArray]) -> tuple[IntArray, ...] | None:
-    """Moves that were found for others and keep this level too: the largest up and down."""
-    if not known:
-        return None
-    reached = np.array([int(move[level.cell]) for move in known])
-    up, down = int(reached.argmax()), int(reached.argmin())
-    chosen = tuple({place: known[place] for place in (up, down) if reached[place]}.values())
-    return chosen if level.kept(max(reached[up], 0), max(-reached[down], 0)) else None
+class Farthest:
+    """Of the moves found so far those that take each cell farthest up and down."""
+
+    def __init__(self) -> None:
+        self._far: dict[tuple[int, int], tuple[int, Move]] = {}
+
+    def add(self, moves: Iterable[Move]) -> None:
+        """Take more moves into account."""
+        for move in moves:
+            for cell, amount in zip(move.cells.tolist(), move.amounts.tolist(), strict=True):
+                key = cell, 1 if amount > 0 else -1
+                if key not in self._far or abs(amount) > self._far[key][0]:
+                    self._far[key] = abs(amount), move
+
+    def keeping(self, level: Level) -> tuple[Move, ...] | None:
+        """Moves that were found for others and keep this level too."""
+        ends = [self._far.get((level.cell, sign)) for sign in (1, -1)]
+        up, down = (0 if end is None else end[0] for end in ends)
+        if not (up or down) or not level.kept(up, down):
+            return None
+        return tuple({id(end[1]): end[1] for end in ends if end is not None}.values())
 
 
 def _searched(
     problem: SuppressionProblem,
     hidden: BoolArray,
-    paths: Paths,
+    paths: Paths | LocalPaths,
     integers: Integers,
     level: Level,
     effort: Budget,
-) -> tuple[IntArray, ...] | None:
+) -> tuple[Move, ...] | None:
     for way in alternatives(level):
         found = []
         for sign, amount in way:
@@ -85,17 +100,23 @@ def _searched(
 def _corner(
     problem: SuppressionProblem,
     hidden: BoolArray,
-    paths: Paths,
+    paths: Paths | LocalPaths,
     level: Level,
     sign: int,
     amount: int,
-) -> IntArray | None:
+) -> Move | None:
     """The corner of the linear program, if it is whole."""
     found = paths.path(level.cell, sign, amount)
     if found is None:
         return None
-    move = np.rint(found[1]).astype(np.int64)
+    move = whole(found[1])
     return move if _does(problem, hidden, move, level, sign, amount) else None
+
+
+def whole(move: Move) -> Move:
+    """A move rounded to whole numbers."""
+    rounded = np.rint(move.amounts).astype(np.int64)
+    return Move(move.cells[rounded != 0], rounded[rounded != 0])
 
 
 class Integers:
@@ -125,7 +146,7 @@ class Integers:
             )
         )
 
-    def move(self, cell: int, sign: int, amount: int, effort: Budget) -> IntArray | None:
+    def move(self, cell: int, sign: int, amount: int, effort: Budget) -> Move | None:
         """A move of a cell by an amount or more; None if none was found in time."""
         problem, count = self._problem, int(self._problem.counts[cell])
         place = np.searchsorted(self._cells, [cell])
@@ -137,15 +158,14 @@ class Integers:
         found = self._program.with_sum(place, low, high, effort.left).cells
         if found is None:
             return None
-        move = np.zeros(len(self._hidden), dtype=np.int64)
-        move[self._cells] = found - problem.counts[self._cells]
-        return move
+        changed = found - problem.counts[self._cells]
+        return Move(self._cells[changed != 0], changed[changed != 0].astype(np.int64))
 
 
 def _does(
     problem: SuppressionProblem,
     hidden: BoolArray,
-    move: IntArray,
+    move: Move,
     level: Level,
     sign: int,
     amount: int,

@@ -179,6 +179,29 @@ def _joined(first: Sequence[Places], second: Sequence[Places]) -> tuple[Places, 
     return tuple(sorted([*larger, *((place,) for place in lone)]))
 
 
+def coarser_level(variable: str, level: str) -> PlannedChange:
+    """A variable at a coarser level of its hierarchy, in every statement that names it."""
+    details = {"variable": variable, "level": level}
+    sentence = f"recode {variable} to {level}, the coarser level of its hierarchy"
+    return PlannedChange("coarser-level", sentence, details, partial(_recoded, variable, level))
+
+
+def _recoded(variable: str, level: str, plan: Plan) -> Plan | None:
+    """Statements that say the same at that level already are not said twice."""
+    if variable not in plan.names or variable in dict(plan.merges):
+        return None
+    others = {one for one in plan.statements if one is not None and variable not in one.names}
+    recoded: list[Request | None] = []
+    for one in plan.statements:
+        if one is None or variable not in one.names:
+            recoded.append(one)
+            continue
+        coarser = one.renamed({variable: level})
+        recoded.append(None if coarser in others else coarser)
+        others.add(coarser)
+    return replace(plan, statements=tuple(recoded))
+
+
 def drop_variable(place: int, variable: str, notation: str) -> PlannedChange:
     """A statement without one of its variables."""
     details = {"statements": [notation], "variable": variable}
@@ -265,6 +288,7 @@ def proposals(drafts: Drafts, policy: Policy) -> list[PlannedChange]:
         changes.append(hide_small(places, least_shown, notations))
     for variable in (*domain.names, *domain.groupings):
         if variable in plan.names and domain.shares_out(variable):
+            changes += [coarser_level(variable, level) for level in domain.coarser(variable)]
             changes += _merges(domain, variable)
     for place, request in planned.items():
         notation = statements[place].notation
@@ -283,18 +307,27 @@ def _together(planned: dict[int, Request], *, rates: bool) -> list[Places]:
 
 
 def _merges(domain: Domain, variable: str) -> Iterator[PlannedChange]:
-    """Pairs of neighbours first, then larger groups; none if there are but two levels."""
-    levels = domain.levels(variable)
-    size = len(levels)
+    """Levels merged, within each code above them if there is a hierarchy."""
+    levels, above = domain.levels(variable), domain.coarser(variable)
+    sets = domain.level_sets(variable)
+    for code in domain.level_sets(above[0]) if above else [frozenset().union(*sets)]:
+        siblings = [place for place, own in enumerate(sets) if own <= code]
+        for groups in _runs(siblings, whole=bool(above)):
+            merged = {place for group in groups for place in group}
+            alone = ((place,) for place in range(len(levels)) if place not in merged)
+            yield merge_levels(variable, levels, tuple(sorted((*groups, *alone))))
+
+
+def _runs(places: Sequence[int], *, whole: bool) -> Iterator[tuple[Places, ...]]:
+    """Pairs of neighbours first, then larger groups; all at once only as a `whole` branch."""
+    size = len(places)
     longest = size - 1 if size <= FEW else 2
     for length in range(2, longest + 1):
         for first in range(size - length + 1):
-            run = tuple(range(first, first + length))
-            before = [(place,) for place in range(first)]
-            after = [(place,) for place in range(first + length, size)]
-            yield merge_levels(variable, levels, (*before, run, *after))
+            yield (tuple(places[first : first + length]),)
     width = 2
     while size > FEW and width <= size // 2:
-        blocks = [tuple(range(at, min(at + width, size))) for at in range(0, size, width)]
-        yield merge_levels(variable, levels, tuple(blocks))
+        yield tuple(tuple(places[at : at + width]) for at in range(0, size, width))
         width *= 2
+    if whole and size > 1:
+        yield (tuple(places),)

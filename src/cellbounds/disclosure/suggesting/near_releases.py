@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,13 +17,15 @@ from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.knowledge import hides_figures
 from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Offer, republished
-from cellbounds.disclosure.policies.scenarios import Case, cases_of
+from cellbounds.disclosure.policies.scenarios import Case, cases_of, with_counts
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.ordering import PublicOrder, uses_of
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
+from cellbounds.disclosure.typical_tables import typical_total
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.runtime.workers import Until, shared
@@ -51,6 +53,9 @@ MOST_HIDING = 12
 MOST_PAIRED = 75
 """and changes that are put together with others."""
 
+MOST_REMEMBERED = 10_000
+"""Verdicts that are kept while tables are rerun."""
+
 SPARE = 2
 """Safe releases that are looked for besides: some may not hide the table."""
 
@@ -64,6 +69,8 @@ class BudgetedJudge:
     independent, unseen
         Whether the whole search is rerun on other tables; whether verdicts are made without the
         true counts.
+    memory
+        What was judged about tables that are rerun: many of them publish the same figures.
     """
 
     table: Table
@@ -76,6 +83,7 @@ class BudgetedJudge:
     effort: Budget
     tried: int = 0
     known: int = 0
+    memory: dict[Hashable, Verdict] | None = None
 
     @property
     def most_tried(self) -> int | float:
@@ -89,7 +97,7 @@ class BudgetedJudge:
 
     def elsewhere(self, until: Until) -> BudgetedJudge:
         """The same for another process, which begins to count anew."""
-        return replace(self, effort=Budget.until(until.deadline), tried=0)
+        return replace(self, effort=Budget.until(until.deadline), tried=0, memory=None)
 
     def count(self, more: int) -> bool:
         """Count releases that were judged; False if these would be too many."""
@@ -104,7 +112,21 @@ class BudgetedJudge:
         if self.spent:
             return None
         self.count(1)
-        return self.verdict(release, decisive=True)
+        return self.decisive(release)
+
+    def decisive(self, release: Release) -> Verdict:
+        """The verdict, as far as its outcome needs."""
+        if self.memory is None:
+            return self.verdict(release, decisive=True)
+        names = tuple(one.notation for one in release.statements)
+        # Unless a verdict tells tables apart, it is about the figures alone.
+        counts = self.table.counts.tobytes() if self.policy.tells() else b""
+        key = release.digest, names, counts
+        if key not in self.memory:
+            if len(self.memory) >= MOST_REMEMBERED:
+                self.memory.clear()
+            self.memory[key] = self.verdict(release, decisive=True)
+        return self.memory[key]
 
     def verdict(self, release: Release, *, decisive: bool = False) -> Verdict:
         """The verdict on a release, within its part of the time that is left."""
@@ -114,14 +136,10 @@ class BudgetedJudge:
 
     def cases(self, release: Release) -> list[Case]:
         """What is judged of a release."""
-        return self.cases_of(release, unseen=self.unseen or self._alike(release))
-
-    def _alike(self, release: Release) -> bool:
-        """Whether all tables that fit keep the policy or none does, but not by the counts alone.
-
-        What hidden figures show is true of some tables; else the counts only save time.
-        """
-        return self.independent and not self.policy.tells() and hides_figures(release)
+        if self.independent and not self.policy.tells() and hides_figures(release):
+            # What hidden figures show is true of some tables; else the counts only save time.
+            return with_counts(self.cases_of(release, unseen=True), self.table)
+        return self.cases_of(release, unseen=self.unseen)
 
     def cases_of(self, release: Release, *, unseen: bool) -> list[Case]:
         """The same with or without the true counts."""
@@ -131,7 +149,10 @@ class BudgetedJudge:
 
     def about(self, table: Table, original: Release) -> BudgetedJudge:
         """The same about another table; whatever was counted so far."""
-        return replace(self, table=table, original=original, effort=UNLIMITED, tried=0)
+        memory = {} if self.memory is None else self.memory
+        return replace(
+            self, table=table, original=original, effort=UNLIMITED, tried=0, memory=memory
+        )
 
 
 MOST_CANDIDATES = 3000
@@ -141,7 +162,7 @@ MOST_CANDIDATES = 3000
 PAIRS = 2
 """Up to so many changes at once a list need not be searched to its end."""
 
-FIRST_RANK = (False, -2.0)
+FIRST_RANK = (False, 0, -2.0)
 """The rank of what was asked for: before everything else."""
 
 AT_ONCE = 16
@@ -158,7 +179,7 @@ def suggest(
     most: int = 10,
     changes: int = 2,
     knows: Iterable[Statement] = (),
-    independent: bool = False,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Suggestions:
@@ -171,8 +192,11 @@ def suggest(
     policy, knows
         As for :func:`cellbounds.judge`.
     independent
-        Show only what holds against an intruder who reruns this on every table that fits, and
-        rank them without the counts. False: they are safe if he cannot rerun it.
+        Unless said, what is shown holds against an intruder who reruns this on every table that
+        fits, and is ranked without the counts, where tables can be rerun: up to 1,024 cells, no
+        figures made by chance. What the budget does not settle says "SAFE if the intruder cannot
+        rerun the choice". True: show nothing else, and of larger tables what is safe for every
+        table that fits. False: by the counts alone, safe if he cannot rerun it.
     over
         Judge the cells of this margin alone.
     most
@@ -206,7 +230,9 @@ def suggest(
     _check(release, table, most, changes)
     chosen = policy_of(policy)
     asked = None if over is None else release.domain.distinct(over)
-    strong = independent and table.domain.size <= MOST_CELLS
+    if not isinstance(independent, bool | None):
+        raise InvalidInput(f"independent={independent!r}; give True, False or None")
+    strong = independent is not False and table.domain.size <= MOST_CELLS
     budgeted = BudgetedJudge(
         original=release,
         table=table,
@@ -214,30 +240,38 @@ def suggest(
         over=asked,
         knows=tuple(knows),
         independent=strong,
-        unseen=independent and not strong,
+        unseen=independent is True and not strong,
         effort=budget,
     )
     verdict = budgeted.verdict(release)
-    search = _StrongSearch(budgeted, most, changes) if strong else None
     suggestions: tuple[Suggestion, ...] = ()
     searched = Searched(0, changes, 0, 0, 0)
-    if search is not None:
+    if strong:
+        search = _StrongSearch(budgeted, most, changes, only=independent is True)
         verdict, suggestions, searched = search.run(verdict)
-    elif verdict.outcome is not Outcome.SAFE:
+        if searched.unrepeatable and independent is None:
+            strong, budgeted = False, replace(budgeted, independent=False)
+            searched = replace(searched, unrepeatable=False)
+    if not strong and verdict.outcome is not Outcome.SAFE:
         found, searched = _searched(budgeted, most, changes)
-        suggestions = tuple(suggestion for _, suggestion in found)
+        keeps = _Keeping(budgeted)
+        suggestions = tuple(keeps.suggestion(one) for _, one in found)
     spent = time.monotonic() - begun
-    return Suggestions(release, chosen, verdict, suggestions, searched, independent, spent)
+    held = strong or independent is True
+    return Suggestions(release, chosen, verdict, suggestions, searched, held, spent)
 
 
 class _StrongSearch:
-    """Suggestions that hold against whoever reruns the search on other tables that fit."""
+    """Suggestions that hold against whoever reruns the search on other tables that fit.
 
-    def __init__(self, judge: BudgetedJudge, most: int, changes: int) -> None:
-        self._judge, self._most, self._changes = judge, most, changes
+    Unless `only` these are wanted, what the budget left open comes after them.
+    """
+
+    def __init__(self, judge: BudgetedJudge, most: int, changes: int, *, only: bool) -> None:
+        self._judge, self._most, self._changes, self._only = judge, most, changes, only
         self._searched = Searched(0, changes, 0, 0, 0)
-        self._lists: dict[tuple[bytes, Rank | None], list[_Offered]] = {}
         self._orders: dict[int | None, PublicOrder | None] = {}
+        self._again_judge = judge.about(judge.table, judge.original)
         self._choice = Choice(self._again, self._cases, judge.effort)
 
     def run(self, verdict: Verdict) -> tuple[Verdict, tuple[Suggestion, ...], Searched]:
@@ -256,20 +290,27 @@ class _StrongSearch:
             return verdict, (), replace(self._searched, unrepeatable=True)
         offers, searched = self._listed(judge, order, None, asked)
         shown: list[Suggestion] = []
+        left_open: list[Suggestion] = []
+        keeps = _Keeping(judge)
         telling = open_ = 0
         for place, offer in enumerate(offers):
-            if offer.suggestion is None or len(shown) == self._most:
+            if offer.safe is None or len(shown) == self._most:
                 continue
             answer = self._choice.hiding(table, offers, place)
             telling += answer.hides is False
             open_ += answer.hides is None
             if answer.hides and (shown or self._choice.first(table, offers, place)):
-                held = replace(offer.suggestion.verdict, independent=True, notes=(answer.sentence,))
-                shown.append(replace(offer.suggestion, verdict=held))
-        return verdict, tuple(shown), replace(searched, telling=telling, unsettled=open_)
+                held = replace(offer.safe.verdict, independent=True, notes=(answer.sentence,))
+                shown.append(keeps.suggestion(replace(offer.safe, verdict=held)))
+            elif answer.cut and not self._only:
+                open_ -= 1
+                plain = replace(offer.safe.verdict, notes=(answer.sentence,))
+                left_open.append(keeps.suggestion(replace(offer.safe, verdict=plain)))
+        listed = tuple([*shown, *left_open][: self._most])
+        return verdict, listed, replace(searched, telling=telling, unsettled=open_)
 
     def _order(self, release: Release, table: Table) -> PublicOrder | None:
-        total = release.total.exact
+        total = typical_total(release.total.exact)
         if total not in self._orders:
             self._orders[total] = PublicOrder.of(release, table)
         return self._orders[total]
@@ -282,47 +323,74 @@ class _StrongSearch:
         asked: list[_Offered],
     ) -> tuple[list[_Offered], Searched]:
         found, searched = _searched(judge, self._most + SPARE, self._changes, order, stop)
-        offers = [_Offered(_key(one), rank, one.release, one) for rank, one in found]
+        offers = [_Offered(one.key, rank, one.release, one) for rank, one in found]
         return [*asked, *offers], searched
 
-    def _again(self, table: Table, until: Offer, passed: Passed) -> list[_Offered] | None:
+    def _again(self, table: Table, until: Offer, passed: Passed) -> tuple[list[_Offered], int]:
         """The list for another table, no further than an offer or what was not passed over."""
         original = republished(self._judge.original, table)
         if original is None:
-            return None
-        judge = self._judge.about(table, original)
-        safe = judge.verdict(original, decisive=True).safe
+            return [], 0
+        judge = self._again_judge.about(table, original)
+        safe = judge.decisive(original).safe
         asked = [_Offered((), FIRST_RANK, original)] if safe else []
         if safe and (not judge.policy.tells() or () not in passed):
-            return asked
+            return asked, 1
         order = self._order(original, table)
         if order is None:
-            return None
-        stop = None if self._changes > PAIRS else _Stop(until.rank, passed)
-        return self._listed(judge, order, stop, asked)[0]
+            return asked, 1
+        stop = None if self._changes > PAIRS else _Stop(until, passed)
+        return self._listed(judge, order, stop, asked)[0], 1 + judge.tried
 
     def _cases(self, table: Table, release: Release) -> list[Case]:
         return replace(self._judge, table=table).cases_of(release, unseen=True)
 
 
+class _Keeping:
+    """What releases keep of what was asked for."""
+
+    def __init__(self, judge: BudgetedJudge, drafts: Drafts | None = None) -> None:
+        drafts = drafts or Drafts(judge.original, judge.table)
+        self._table, self._use = drafts.table, uses_of(drafts)
+
+    def kept(self, release: Release) -> Retained:
+        """What a release keeps."""
+        return retained(self._table, release, self._use or None)
+
+    def suggestion(self, safe: Suppressed) -> Suggestion:
+        """A safe release with what it keeps."""
+        return Suggestion(safe.changes, safe.release, safe.verdict, self.kept(safe.release))
+
+
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Where a search may end: beyond a rank, or at something before it that is not passed over."""
+    """Where a search may end: beyond an offer, or at something before it not to be passed over."""
 
-    rank: Rank
+    offer: Offer
     passed: Passed
 
+    @property
+    def rank(self) -> Rank:
+        """The rank of the offer."""
+        rank: Rank = self.offer.rank
+        return rank
 
-def _key(suggestion: Suggestion) -> tuple[str, ...]:
-    """What is changed, which figures are suppressed included."""
-    return tuple(change.sentence for change in suggestion.changes)
+    def wanted(self, candidate: _Candidate) -> list[BoolArray]:
+        """The figures that the offer hides, if this is how it came about."""
+        offer = self.offer
+        if not isinstance(offer, _Offered) or offer.safe is None or not candidate.scope:
+            return []
+        if offer.safe.origin != (candidate.changes, candidate.scope):
+            return []
+        said = (offer.release.statements[place].tabulated for place in candidate.standing)
+        return [one.hidden for one in said if one is not None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Offered(Offer):
-    """A suggestion in a list; none for what was asked for."""
+    """A safe release in a list; none for what was asked for."""
 
-    suggestion: Suggestion | None = None
+    safe: Suppressed | None = None
 
 
 def _too_telling(policy: Policy) -> tuple[Finding, ...]:
@@ -336,7 +404,7 @@ def _searched(
     changes: int,
     order: PublicOrder | None = None,
     stop: _Stop | None = None,
-) -> tuple[list[tuple[Rank, Suggestion]], Searched]:
+) -> tuple[list[tuple[Rank, Suppressed]], Searched]:
     """What is safe among what there was time for, and how far that went."""
     search = None
     try:
@@ -380,16 +448,20 @@ class _Candidate:
     standing: tuple[int, ...] = ()
 
 
-Rank = tuple[bool, float]
-"""The smallest comes first: whether figures are suppressed, which depends on the counts, comes
-last where nothing may; then the loss."""
+Rank = tuple[bool, int, float]
+"""The smallest comes first: whether figures are suppressed, which depends on the counts and comes
+last where the order may not; how many changes there are, where that is so too, because little has
+to be rerun for few; then the loss."""
 
 
-def _try_out(budgeted: BudgetedJudge, candidate: _Candidate) -> Suppressed | None:
+def _try_out(
+    budgeted: BudgetedJudge, candidate: _Candidate, stop: _Stop | None = None
+) -> Suppressed | None:
     """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
-    release = candidate.release
+    release, blind = candidate.release, budgeted.independent
     if candidate.scope:
-        return suppress(release, candidate.standing, budgeted, blind=budgeted.independent)
+        wanted = () if stop is None else stop.wanted(candidate)
+        return suppress(release, candidate.standing, budgeted, blind=blind, wanted=wanted)
     verdict = budgeted(release)
     return None if verdict is None else Suppressed(release, verdict, ())
 
@@ -416,8 +488,8 @@ class _Search:
     order: PublicOrder | None = None
     stop: _Stop | None = None
     singles: list[PlannedChange] = field(init=False)
-    use: list[str] = field(init=False)
-    ranked: list[tuple[Rank, Suggestion]] = field(default_factory=list)
+    keeping: _Keeping = field(init=False)
+    ranked: list[tuple[Rank, Suppressed]] = field(default_factory=list)
     undecided: int = 0
     left: int = 0
     _safe: list[frozenset[int]] = field(default_factory=list)
@@ -429,13 +501,15 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.singles = proposals(self.drafts, self.judge.policy)
-        self.use = uses_of(self.drafts)
+        self.keeping = _Keeping(self.judge, self.drafts)
 
     def run(self, changes: int) -> None:
         """Try sets of one change, of two, and so on."""
         layer: _Layer = [((), self.drafts.first, 1.0)]
         self._seen.add(self.drafts.first)
-        for _ in range(changes):
+        for size in range(1, changes + 1):
+            if self._too_late((False, size, -math.inf)):
+                return
             hiding = [one for item in layer for one in self._candidates(*item, hide=True)]
             layer = list(self._grown(layer))
             plain = [one for item in layer for one in self._candidates(*item, hide=False)]
@@ -494,7 +568,7 @@ class _Search:
         if self.judge.effort.left == 0:
             self.left += 1
             return
-        rank = hide and self.order is not None, -worth
+        rank = (False, 0, -worth) if self.order is None else (hide, len(changed), -worth)
         if self._too_late(rank) and self.order is not None:
             return
         draft = self.drafts.made(plan)
@@ -502,8 +576,8 @@ class _Search:
             return
         release, places = draft
         if self.order is None:
-            worth = self._kept(release).share
-            rank = False, -worth
+            worth = self.keeping.kept(release).share
+            rank = False, 0, -worth
         scopes: list[tuple[int, ...]] = [()]
         if hide:
             scopes = [(place,) for place in places]
@@ -515,9 +589,6 @@ class _Search:
     def _too_late(self, rank: Rank) -> bool:
         """Whether it comes after what is looked for."""
         return self.stop is not None and rank > self.stop.rank
-
-    def _kept(self, release: Release) -> Retained:
-        return retained(self.drafts.table, release, self.use or None)
 
     def _dominated(self, candidate: _Candidate) -> bool:
         """Whether it could not be among those returned, or changes more than it has to."""
@@ -559,16 +630,18 @@ class _Search:
         if tried is not None and self.judge.count(tried[1]):
             found = tried[0]
         else:
-            found = _try_out(self.judge, candidate)
+            found = _try_out(self.judge, candidate, self.stop)
         if found is None:
             self.left += self.judge.spent if candidate.scope else 1
             return
         rank, numbers = candidate.rank, frozenset(candidate.changes)
         if candidate.scope:
-            worth = self._kept(found.release).share if self.order is None else candidate.worth
+            worth = (
+                self.keeping.kept(found.release).share if self.order is None else candidate.worth
+            )
             if self._needless(candidate, worth):
                 return
-            rank = rank[0], -worth
+            rank = *rank[:2], -worth
             self._hidden.append((numbers, candidate.scope, worth))
         else:
             outcome = found.verdict.outcome
@@ -583,13 +656,11 @@ class _Search:
             self.ranked = [one for one in self.ranked if one[1].release.digest != digest]
         self._digests[digest] = rank
         changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
-        suggestion = Suggestion(changes, found.release, found.verdict, self._kept(found.release))
+        safe = replace(found, changes=changes, origin=(candidate.changes, candidate.scope))
         # Of ties, and of what the same figures may yet replace, the end of the search decides.
         stop, sole = self.stop, not candidate.scope and len(numbers) == 1
         self._stopped = (
-            stop is not None and sole and rank < stop.rank and _key(suggestion) not in stop.passed
+            stop is not None and sole and rank < stop.rank and safe.key not in stop.passed
         )
         # More kept, then fewer changes, then as tried.
-        bisect.insort(
-            self.ranked, (rank, suggestion), key=lambda one: (one[0], len(one[1].changes))
-        )
+        bisect.insort(self.ranked, (rank, safe), key=lambda one: (one[0], len(one[1].changes)))

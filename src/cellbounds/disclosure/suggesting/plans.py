@@ -138,14 +138,25 @@ def _grouping(domain: Domain, variable: str, groups: Sequence[Sequence[int]]) ->
     of = variable if found is None else found[0]
     levels: dict[Label, list[Label]] = {}
     for group in groups:
-        name: Label = "+".join(str(labels[place]) for place in group)
-        if len(group) == 1:
-            name = labels[group[0]]
+        behind = group if found is None else [part for place in group for part in found[1][place]]
+        name = labels[group[0]]
+        if len(group) > 1:
+            name = _code_above(domain, variable, frozenset(behind)) or "+".join(
+                str(labels[place]) for place in group
+            )
         while name in levels or (len(group) > 1 and name in labels):
             name = f"{name}+"
-        behind = group if found is None else [part for place in group for part in found[1][place]]
         levels[name] = [domain.levels(of)[place] for place in behind]
     return Grouping(of, levels)
+
+
+def _code_above(domain: Domain, variable: str, behind: frozenset[int]) -> Label | None:
+    """The code of a hierarchy that stands for exactly these levels."""
+    for level in domain.coarser(variable):
+        for code, members in zip(domain.levels(level), domain.level_sets(level), strict=True):
+            if members == behind:
+                return code
+    return None
 
 
 def _carried(

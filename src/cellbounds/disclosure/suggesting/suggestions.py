@@ -20,12 +20,12 @@ from cellbounds.version import __version__
 FORMAT = "cellbounds-suggest/1"
 
 DEPENDS = (
-    f"each of these is {CANNOT_RERUN} (--independent: also if he can); the list, and that it was "
-    "needed, depends on the counts: keep it to yourself"
+    f"each of these is {CANNOT_RERUN}; the list, and that it was needed, depends on the counts: "
+    "keep it to yourself"
 )
 
 RANKED = (
-    "each of these holds against an intruder who reruns this; the list, and that it was needed, "
+    "{which} holds against an intruder who reruns this; the list, and that it was needed, "
     "depends on the counts: keep it to yourself"
 )
 
@@ -131,7 +131,9 @@ class Searched:
         if self.unsettled:
             words += f"; {self.unsettled} safe if nobody can rerun this, and not shown"
         if self.unrepeatable:
-            words += "; what was made by chance cannot be rerun (suggest without --independent)"
+            words += (
+                "; what was made by chance cannot be rerun (--with-counts: safe if nobody does)"
+            )
         return words
 
 
@@ -176,7 +178,10 @@ class Suggestions(Listing, Sequence[Suggestion]):
         """What the list itself gives away."""
         if not self.independent:
             return DEPENDS
-        return RANKED if self.release.domain.size <= MOST_CELLS else NOT_RERUN
+        if self.release.domain.size > MOST_CELLS:
+            return NOT_RERUN
+        marked = any(not one.verdict.independent for one in self.found)
+        return RANKED.format(which="what is not marked" if marked else "each of these")
 
     @property
     def summary(self) -> str:
@@ -254,6 +259,8 @@ class Suggestions(Listing, Sequence[Suggestion]):
         for rank, one in enumerate(self.found, 1):
             lines.append(f"{rank}. keeps {one.kept.percent}: {one.notation}")
             lines += [f"   - {change.sentence}" for change in one.changes]
+            if self.independent and not one.verdict.independent:
+                lines.append(f"   {CANNOT_RERUN}")
         return "\n".join([*lines, "", self.warning])
 
     def __repr__(self) -> str:

@@ -25,13 +25,23 @@ Judging = Callable[[Release], Verdict | None]
 """Judges a release; None if there is no time for it."""
 
 
+Origin = tuple[tuple[int, ...], tuple[int, ...]]
+"""Changes that were made before figures were suppressed, and the statements in which they were."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Suppressed:
-    """A safe release, and what it does not show."""
+    """A safe release, what it does not show, and what led to it."""
 
     release: Release
     verdict: Verdict
     changes: tuple[Change, ...]
+    origin: Origin = ((), ())
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is changed, which figures are suppressed included."""
+        return tuple(change.sentence for change in self.changes)
 
 
 def suppress(
@@ -41,13 +51,15 @@ def suppress(
     *,
     blind: bool,
     restored: int = RESTORED,
+    wanted: Sequence[BoolArray] = (),
 ) -> Suppressed | None:
     """Hide figures of some statements (by their places) until the release is judged safe.
 
     First the figures of what breaks a rule; then, as long as it can be worked out, partners in
     the same line, the smallest first; at last what is hidden needlessly is shown again. With
     `blind` the choice does not look at the figures. `restored` figures are shown again on trial.
-    None if that leads nowhere.
+    None if that leads nowhere; or not to what is `wanted` hidden in each statement, if that is all
+    that is asked.
     """
     sheets = {place: _Sheet.of(release, place, blind) for place in scope}
     verdict = judging(release)
@@ -56,7 +68,7 @@ def suppress(
         if verdict is None:
             return None
         if verdict.safe:
-            return _restored(release, current, verdict, sheets, judging, restored)
+            return _restored(release, current, verdict, sheets, judging, restored, wanted)
         findings = [*verdict.broken, *verdict.open]
         hidden = [sheet.hide(findings) for sheet in sheets.values()]
         fewer = _without(release, sheets) if any(hidden) else None
@@ -73,8 +85,12 @@ def _restored(
     sheets: dict[int, _Sheet],
     judging: Judging,
     most: int,
-) -> Suppressed:
+    wanted: Sequence[BoolArray],
+) -> Suppressed | None:
     """Show again what need not be hidden, the largest figures first."""
+    hidden = dict(zip(sheets, wanted, strict=False))
+    if any((mask & ~sheets[place].hidden).any() for place, mask in hidden.items()):
+        return None
     tries = sorted(
         (-sheet.costs[index], place, index)
         for place, sheet in sheets.items()
@@ -88,6 +104,8 @@ def _restored(
             safe, verdict = fuller, judged
         else:
             sheets[place].hidden[index] = True
+        if hidden and sheets[place].hidden[index] != hidden[place][index]:
+            return None
     changes = [sheet.change() for sheet in sheets.values() if any(sheet.added())]
     return Suppressed(safe, verdict, tuple(changes))
 

@@ -20,6 +20,7 @@ from cellbounds.inference.decision_diagram.layers import (
     LineTable,
     SumCodes,
     Transition,
+    pieces,
 )
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.compilation import compiled, compiled_above
@@ -31,6 +32,9 @@ FULL, HALF = (1 << BITS) - 1, (1 << BITS // 2) - 1
 
 FEW = 10_000
 """Numbers up to which a layer is worked on in plain Python: some tenths of a second."""
+
+AT_ONCE = 2_000_000
+"""Nodes or places that one compiled call works on, about: some tenths of a second."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio: multiplying by it spreads keys that are close together."""
@@ -119,13 +123,13 @@ def _others(transition: Transition, partial: IntArray, beside: IntArray) -> tupl
 @compiled_above(FEW)
 def follow(
     transition: Transition, keys: IntArray, layer: DiagramLayer, places: IntArray,
-    table: IntArray, lines: LineTable,
+    table: IntArray, lines: LineTable, count: int,
 ) -> int:  # fmt: skip
     """Find the values of the cell that each node allows, and the line that they lead along.
 
     Of `layer`, `firsts` gets the smallest value and what the other cells then are (all above
     their lower bounds), `sizes` how many values there are, `goals` the line, and `places` the
-    place on it of the first. Gives the number of lines.
+    place on it of the first. Gives the number of lines, which was `count` before these nodes.
     """
     touched, rows, moving = transition.touched, len(transition.before.low), transition.moving
     others, factor, origin_low = transition.others, transition.factor, transition.origin_low
@@ -133,7 +137,6 @@ def follow(
     _, least, most, same, more = transition.after
     partial = np.zeros(rows, dtype=np.int64)
     beside = np.zeros(len(others.row), dtype=np.int64)
-    count = 0
     for node in range(len(keys)):
         _recall(transition.before, keys, node, partial)
         low, high = _others(transition, partial, beside)
@@ -214,10 +217,10 @@ def arrive(
     moving: int, layer: DiagramLayer, places: IntArray, least: IntArray, offsets: IntArray,
     ways: IntArray, sums: IntArray,
 ) -> None:  # fmt: skip
-    """Number the places (`goals` becomes the place of each node's first value); count the ways.
+    """Number the places (`goals` becomes the place of each node's first value); begin to count.
 
     The ways of a node are added where its values begin on the line, and taken away behind their
-    end; sums along the line then do for all values at once.
+    end; sums along the line (`count_ways`) then do for all values at once.
     """
     sizes, lines = layer.sizes, layer.goals
     for node in range(len(sizes)):
@@ -232,7 +235,12 @@ def arrive(
         _add(sums, goal, ways, node)
         if goal + sizes[node] < offsets[line + 1]:
             _add_times(sums, goal + sizes[node], ways, node, np.int64(-1))
-    for line in range(len(least)):
+
+
+@compiled_above(FEW)
+def count_ways(offsets: IntArray, sums: IntArray) -> None:
+    """The ways to each place, from those that begin and end there."""
+    for line in range(len(offsets) - 1):
         for place in range(offsets[line] + 1, offsets[line + 1]):
             _add(sums, place, sums, place - 1)
 
@@ -240,9 +248,9 @@ def arrive(
 @compiled_above(FEW)
 def project(
     transition: Transition, lines: LineTable, offsets: IntArray, sums: IntArray, keys: IntArray,
-    table: IntArray, numbers: IntArray,
+    table: IntArray, numbers: IntArray, count: int,
 ) -> int:  # fmt: skip
-    """Make nodes of the places that are reached; gives their number.
+    """Make nodes of the places that are reached; gives their number, `count` before these lines.
 
     `keys` gets the keys of the nodes, `numbers` the node of each place (-1: none). Without a
     table no two places can be the same node.
@@ -252,7 +260,6 @@ def project(
     (word, stride, _), low, _, same, more = transition.after
     line_word, line_stride, line_width = transition.lines
     base, partial = np.zeros(keys.shape[1], dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    count = 0
     for line in range(len(lines.keys)):
         base[:] = 0
         for r in range(rows):
@@ -345,11 +352,12 @@ class Construction:
 
 
 def construct(
-    transitions: Sequence[Transition], effort: float, memory: int = MEMORY
+    transitions: Sequence[Transition], effort: float, memory: int = MEMORY, at_once: int = AT_ONCE
 ) -> Construction:
     """Follow every path, node by node.
 
     Layers are kept as long as there is room for all of them; then only the paths are counted.
+    `at_once` are the nodes or places of one compiled call, about; they change no result.
 
     Raises
     ------
@@ -362,7 +370,7 @@ def construct(
     for transition in transitions:
         if transition.places >= 2**31:
             raise TooMuchWork("a cell has more values than can be listed")
-        nodes, layer, taken = _step(transition, nodes, effort - steps, memory)
+        nodes, layer, taken = _step(transition, nodes, effort - steps, memory, at_once)
         steps += taken
         edges += int(layer.sizes.sum(dtype=np.int64))
         held += layer.nbytes
@@ -376,7 +384,8 @@ def construct(
     paths = sum(int(word) << (BITS * place) for place, word in enumerate(nodes.ways[0].tolist()))
     after = np.ones(1, dtype=np.int32)
     for layer in reversed(layers or ()):
-        cut_dead_ends(layer, after)
+        for own in pieces(layer.sizes, at_once):
+            cut_dead_ends(layer.part(own), after)
         after = layer.sizes
     return Construction(paths, steps, edges, None if layers is None else tuple(layers))
 
@@ -394,7 +403,7 @@ class _Nodes:
 
 
 def _step(
-    transition: Transition, nodes: _Nodes, effort: float, memory: int
+    transition: Transition, nodes: _Nodes, effort: float, memory: int, at_once: int
 ) -> tuple[_Nodes, DiagramLayer, int]:
     """Place one cell, if that can be done within effort and memory.
 
@@ -409,7 +418,10 @@ def _step(
     room = np.empty((before, transition.lines.words), np.int64)
     lines = LineTable(room, np.empty(before, np.int32), np.empty(before, np.int32))
     table = np.full(1 << (2 * before - 1).bit_length(), -1, dtype=np.int32)
-    count = follow(transition, nodes.keys, layer, places, table, lines)
+    count, by_node = 0, [slice(k, k + at_once) for k in range(0, before, at_once)]
+    for own in by_node:
+        keys = nodes.keys[own]
+        count = follow(transition, keys, layer.part(own), places[own], table, lines, count)
     lines = LineTable(*(array[:count] for array in lines))
     del table
     nodes.keys = np.empty((0, 1), np.int64)
@@ -431,15 +443,26 @@ def _step(
     offsets = np.zeros(len(lines.least) + 1, np.int32)
     np.cumsum(lines.most - lines.least + 1, out=offsets[1:])
     sums = np.zeros((total, words), dtype=np.int64)
-    arrive(transition.moving, layer, places, lines.least, offsets, nodes.ways, sums)
+    for own in by_node:
+        ways_to = lines.least, offsets, nodes.ways[own]
+        arrive(transition.moving, layer.part(own), places[own], *ways_to, sums)
+    by_line = pieces(np.diff(offsets), at_once)
+    for own in by_line:
+        count_ways(offsets[own.start : own.stop + 1], sums)
     nodes.ways = np.empty((0, 1), np.int64)
     del places
     keys, numbers = np.empty((total, key_words), np.int64), np.empty(total, np.int32)
     table = np.full(slots, -1, dtype=np.int32)
-    count = project(transition, lines, offsets, sums, keys, table, numbers)
+    count = 0
+    for own in by_line:
+        some = LineTable(*(array[own] for array in lines))
+        places_of = offsets[own.start : own.stop + 1]
+        count = project(transition, some, places_of, sums, keys, table, numbers, count)
     if count < total:
         ways = np.zeros((count, words), dtype=np.int64)
-        merge_ways(sums, numbers, ways)
+        for begin in range(0, total, at_once):
+            own = slice(begin, begin + at_once)
+            merge_ways(sums[own], numbers[own], ways)
         keys, sums, layer = keys[:count].copy(), ways, layer._replace(numbers=numbers)
     if words > 1 and not sums[:, -1].any():
         sums = np.ascontiguousarray(sums[:, :-1])

@@ -12,7 +12,7 @@ from cellbounds.inference.decision_diagram.components import Component, Componen
 from cellbounds.inference.decision_diagram.construction import MEMORY, Construction, construct
 from cellbounds.inference.decision_diagram.layers import SumsTooWide, transitions_of
 from cellbounds.inference.decision_diagram.ordering import best_order
-from cellbounds.inference.decision_diagram.paths import Diagram, WeightedDiagram
+from cellbounds.inference.decision_diagram.paths import AT_ONCE, Diagram, WeightedDiagram
 from cellbounds.inference.enumeration import odometer
 from cellbounds.inference.protocol import NO_WEIGHT
 from cellbounds.model.likelihoods import Factor, Law
@@ -139,8 +139,8 @@ class ProductFibre:
                 counts[cells] = values
             yield counts[: len(counts) - len(self._laws)]
 
-    def weighted(self, weights: Weights) -> WeightedProduct:
-        """Sum the weights of all tables (see `Fibre`)."""
+    def weighted(self, weights: Weights, at_once: int = AT_ONCE) -> WeightedProduct:
+        """Sum the weights of all tables (see `Fibre`), so many values of nodes at a time."""
         if not self._count:
             raise InconsistentRelease(self._contradiction)
         edges = sum(built.edges for built, _ in set(self._factors))
@@ -153,7 +153,7 @@ class ProductFibre:
         kinds = [tuple(every[cell] for cell in cells.tolist()) for cells in self._cells]
         distinct = dict.fromkeys(zip(self._diagrams(), kinds, strict=True))
         _check_weights(distinct, self._effort)
-        by_pair = {pair: WeightedDiagram(*pair, weights) for pair in distinct}
+        by_pair = {pair: WeightedDiagram(*pair, weights, at_once) for pair in distinct}
         factors = [by_pair[pair] for pair in zip(self._diagrams(), kinds, strict=True)]
         return WeightedProduct(self._fixed, self._cells, factors, weights, self._laws)
 

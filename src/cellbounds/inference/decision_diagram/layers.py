@@ -26,6 +26,16 @@ MOST_LISTED = 50_000_000
 """Partial sums of listed values, over all layers, that may be written down."""
 
 
+def pieces(steps: IntArray, at_once: int) -> list[slice]:
+    """Slices of about so many steps each, given those of every item; an item is never cut.
+
+    Nothing stops a compiled function while it works, so that each call does a piece of the work.
+    """
+    before = np.cumsum(steps, dtype=np.int64) - steps
+    begins = np.flatnonzero(np.diff(before // at_once, prepend=-1)).tolist()
+    return list(map(slice, begins, [*begins[1:], len(steps)]))
+
+
 class PartialSums(NamedTuple):
     """One sum after 0, 1, ... of its cells, in the order in which they are placed.
 
@@ -138,6 +148,11 @@ class DiagramLayer(NamedTuple):
         sizes, goals, numbers = (np.zeros(size, np.int32) for size in (nodes, nodes, 0))
         slopes, step = np.append(1, others.slope), int(transition.moving > 0)
         return cls(lowers, spans, slopes, step, firsts, sizes, goals, numbers)
+
+    def part(self, own: slice) -> DiagramLayer:
+        """Some of its nodes, in the same memory."""
+        nodes = {name: getattr(self, name)[own] for name in ("firsts", "sizes", "goals")}
+        return self._replace(**nodes)
 
     @property
     def nbytes(self) -> int:

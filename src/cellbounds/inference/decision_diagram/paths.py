@@ -4,6 +4,9 @@ Sums of weights over the paths, and draws of paths, are compiled. Numbers are pa
 ``mantissa * 2**(512 * exponent)``, mantissa 0 or in [2**-256, 2**256): in almost all sums the
 exponents agree, and nothing but an addition is left. A term that is dropped beside another is
 smaller by 2**-512 at least.
+
+Compiled functions are called for some nodes, or draws, after others: nothing stops them while they
+work. What they add up goes on from call to call, so that the pieces change no sum.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 
 from cellbounds.errors import TooMuchWork
 from cellbounds.inference.decision_diagram.construction import FEW
-from cellbounds.inference.decision_diagram.layers import DiagramLayer
+from cellbounds.inference.decision_diagram.layers import DiagramLayer, pieces
 from cellbounds.model.likelihoods import Law
 from cellbounds.model.priors import FLAT, AnyKind, Weights
 from cellbounds.results.distribution import Distribution
@@ -37,6 +40,9 @@ MOST_TIES = 100
 MOST_FACTORS = 20_000
 """Factors of one fraction: as many as the counts of a cell above its lowest one."""
 
+AT_ONCE = 20_000_000
+"""Values of nodes that one compiled call goes through, about: some tenths of a second."""
+
 TIE = 1e-9
 """Logarithms of weights closer than this may belong to equal weights."""
 
@@ -46,6 +52,15 @@ class RangedFloats(NamedTuple):
 
     mantissa: FloatArray
     exponent: IntArray
+
+    @classmethod
+    def zeros(cls, size: int, exponents: type[np.signedinteger[Any]] = np.int32) -> RangedFloats:
+        """Sums to which nothing was added yet."""
+        return cls(np.zeros(size), np.zeros(size, dtype=exponents))
+
+    def part(self, own: slice) -> RangedFloats:
+        """Some of them, in the same memory."""
+        return RangedFloats(self.mantissa[own], self.exponent[own])
 
     def scaled(self) -> ScaledFloats:
         """The same numbers with exponents of two."""
@@ -133,14 +148,16 @@ def backward(layer: DiagramLayer, weights: LayerWeights, after: RangedFloats) ->
 
 
 @compiled_above(FEW)
-def forward(layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, size: int) -> Any:
-    """The weight of all ways from the start to each node of the next layer, of this size.
+def forward(
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, there: RangedFloats
+) -> None:
+    """Add the weight of all ways from the start through these nodes to those of the next layer.
 
     Where all values lead to the same place, they are summed up before they are added there.
     """
     starts, mantissas, exponents = weights
     before, before_powers = here
-    sums, powers = np.zeros(size), np.zeros(size, dtype=np.int32)
+    sums, powers = there
     for node in range(len(layer.sizes)):
         mantissa, exponent = 0.0, 0
         for k in range(layer.sizes[node]):
@@ -157,21 +174,21 @@ def forward(layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, size
             mantissa, exponent = 0.0, 0
     for goal in range(len(sums)):
         sums[goal], powers[goal] = _normal(sums[goal], np.int64(powers[goal]))
-    return RangedFloats(sums, powers)
 
 
 @compiled_above(FEW)
 def masses(
-    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats, block: int
-) -> Any:
-    """The weight of all paths in which each cell of the layer has each of its values.
+    layer: DiagramLayer, weights: LayerWeights, here: RangedFloats, after: RangedFloats,
+    block: int, whole: RangedFloats,
+) -> None:  # fmt: skip
+    """Add the weight of all paths in which each cell of the layer has each of its values.
 
     Sums are made in blocks of nodes, so that no sum has very many terms.
     """
     starts, mantissas, exponents = weights
     before, before_powers = here
     ahead, ahead_powers = after
-    sums, powers = np.zeros(len(mantissas)), np.zeros(len(mantissas), dtype=np.int64)
+    sums, powers = whole
     # What goes through an edge: ways to its node, its own weight, ways from its goal.
     part, part_powers = np.zeros(len(sums)), np.zeros(len(sums), dtype=np.int64)
     for begin in range(0, len(layer.sizes), block):
@@ -192,7 +209,6 @@ def masses(
         for at in range(len(sums)):
             term, power = _normal(part[at], part_powers[at])
             sums[at], powers[at] = _plus(sums[at], powers[at], term, power)
-    return RangedFloats(sums, powers)
 
 
 @compiled_above(FEW)
@@ -317,10 +333,20 @@ class WeightedDiagram:
         The kind of weight of each cell of the component.
     weights
         What makes weights of kinds.
+    at_once
+        Values of nodes that one compiled call goes through, about; it changes no result.
     """
 
-    def __init__(self, diagram: Diagram, kinds: tuple[AnyKind, ...], weights: Weights) -> None:
+    def __init__(
+        self,
+        diagram: Diagram,
+        kinds: tuple[AnyKind, ...],
+        weights: Weights,
+        at_once: int = AT_ONCE,
+    ) -> None:
         self._diagram, self._kinds, self._source = diagram, kinds, weights
+        self._pieces = [pieces(layer.sizes, at_once) for layer in diagram.layers]
+        self._at_once = at_once
         self._masses_of: dict[int, RangedFloats] = {}
         self._cells = diagram.cells
         self._place = {
@@ -334,7 +360,9 @@ class WeightedDiagram:
         ]
         self._back = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth in reversed(range(len(diagram.layers))):
-            self._back.append(backward(diagram.layers[depth], self._weights[depth], self._back[-1]))
+            layer, known = diagram.layers[depth], (self._weights[depth], self._back[-1])
+            parts = [backward(layer.part(own), *known) for own in self._pieces[depth]]
+            self._back.append(RangedFloats(*map(np.concatenate, zip(*parts, strict=True))))
         self._back.reverse()
 
     def _layer_weights(self, layer: DiagramLayer, cells: list[int]) -> LayerWeights:
@@ -367,8 +395,10 @@ class WeightedDiagram:
         """The weights of the ways to each node of each layer."""
         reached = [RangedFloats(np.ones(1), np.zeros(1, dtype=np.int32))]
         for depth, layer in enumerate(self._diagram.layers[:-1]):
-            size = len(self._back[depth + 1].mantissa)
-            reached.append(forward(layer, self._weights[depth], reached[-1], size))
+            here, there = reached[-1], RangedFloats.zeros(len(self._back[depth + 1].mantissa))
+            for own in self._pieces[depth]:
+                forward(layer.part(own), self._weights[depth], here.part(own), there)
+            reached.append(there)
         return reached
 
     @cached_property
@@ -402,9 +432,16 @@ class WeightedDiagram:
     def _masses(self, depth: int) -> RangedFloats:
         """The weights of all paths with each value of the cells of a layer, one after the other."""
         if depth not in self._masses_of:
-            layer, ends = self._diagram.layers[depth], (self._forth[depth], self._back[depth + 1])
+            layer, weights = self._diagram.layers[depth], self._weights[depth]
+            here, after = self._forth[depth], self._back[depth + 1]
+            whole = RangedFloats.zeros(len(weights.mantissa), np.int64)
             block = math.isqrt(len(layer.sizes)) + 1
-            self._masses_of[depth] = masses(layer, self._weights[depth], *ends, block)
+            begins = np.arange(0, len(layer.sizes), block)
+            steps = np.add.reduceat(layer.sizes, begins, dtype=np.int64)
+            for blocks in pieces(steps, self._at_once):
+                own = slice(block * blocks.start, block * blocks.stop)
+                masses(layer.part(own), weights, here.part(own), after, block, whole)
+            self._masses_of[depth] = whole
         return self._masses_of[depth]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -413,8 +450,9 @@ class WeightedDiagram:
         nodes = np.zeros(size, dtype=np.int64)
         for depth, layer in enumerate(self._diagram.layers):
             ends, uniform = self._back[depth : depth + 2], rng.random(size)
-            values = draw(layer, self._weights[depth], *ends, uniform, nodes)
-            drawn[:, self._cells[depth]] = values
+            for own in pieces(layer.sizes[nodes], self._at_once):
+                values = draw(layer, self._weights[depth], *ends, uniform[own], nodes[own])
+                drawn[own, self._cells[depth]] = values
         return drawn
 
     def mode(self) -> IntArray:
@@ -453,8 +491,9 @@ class WeightedDiagram:
         ]
         ahead = [np.zeros(1)]
         for depth in reversed(range(len(layers))):
-            starts = self._weights[depth].starts
-            ahead.append(best(layers[depth], starts, logs[depth], ahead[-1]))
+            known = self._weights[depth].starts, logs[depth], ahead[-1]
+            parts = [best(layers[depth].part(own), *known) for own in self._pieces[depth]]
+            ahead.append(np.concatenate(parts))
         ahead.reverse()
         sizes = sum(float(np.abs(log[np.isfinite(log)]).max(initial=0.0)) for log in logs)
         enough = float(ahead[0][0]) - TIE - 1e-13 * sizes

@@ -129,7 +129,9 @@ def constant_sums(
             inwards = _inwards(echelon, proposed, tight)
             forced |= _proven(inwards, equations.size, seconds)
     found = _spanned(echelon, forced, starts, cells)
-    return Constants(found, forced, echelon.fate == DEPENDENT)
+    # Whether a row follows from rows before it does not hang on pivots; whether that is found does.
+    dependent = (echelon.fate == DEPENDENT) | dependent_rows(problem)
+    return Constants(found, forced, dependent)
 
 
 def _tight(problem: Problem, equations: Equations, tables: Iterable[IntArray]) -> IntArray:
@@ -156,6 +158,13 @@ def echelon_of(equations: Equations, ranks: IntArray) -> Echelon:
 def _echelon(equations: Equations, groups: IntArray) -> Echelon:
     """Of the columns of a group those first that few rows hold."""
     return echelon_of(equations, groups + np.bincount(equations.columns, minlength=equations.size))
+
+
+def dependent_rows(problem: Problem) -> BoolArray:
+    """Rows that follow from others, if anything does: their limits are left out of account."""
+    equations = equations_of(problem)
+    groups = np.zeros(equations.size, dtype=np.int64)
+    return np.asarray(_echelon(equations, groups).fate == DEPENDENT)
 
 
 def _spanned(echelon: Echelon, forced: BoolArray, starts: IntArray, cells: IntArray) -> BoolArray:

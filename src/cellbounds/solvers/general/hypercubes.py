@@ -43,6 +43,9 @@ SWEEP = 200
 IDLE_SWEEPS = 5
 """Tables in a row that may bring nothing new before a walk is given up."""
 
+REPAIRING = 0.24
+"""The temperature of repairs: how readily more may be out of limits for a while, by one at e^-4."""
+
 RUN_STARTS = 8
 """Cells of a sum through which a run is looked for."""
 
@@ -221,6 +224,24 @@ class Walker:
                 pool.add(table)
             targets, sides = targets[done:], sides[done:]
         pool.add(counts)
+
+    def repaired(
+        self,
+        counts: IntArray,
+        lower: IntArray,
+        upper: IntArray,
+        proposals: int,
+        effort: Budget = UNLIMITED,
+    ) -> bool:
+        """Lead counts with the right sums, in place, into limits of the cells; whether they are."""
+        from cellbounds.solvers.general.walk_kernel import repair
+
+        while proposals > 0 and not effort.spent:
+            now = min(proposals, self._at_once)
+            if not repair(self.cubes, counts, lower, upper, now, REPAIRING, self._state):
+                return True
+            proposals -= now
+        return False
 
 
 def _random_state(number: int) -> IntArray:

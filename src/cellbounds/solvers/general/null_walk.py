@@ -15,7 +15,7 @@ import numpy as np
 
 from cellbounds.model.problem import Problem
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.general.constant_sums import Equations, echelon_of, equations_of
+from cellbounds.solvers.general.constant_sums import Equations, connected, echelon_of, equations_of
 from cellbounds.solvers.general.elimination_kernel import Echelon, null_moves, wander_along
 
 LONGEST = 400
@@ -55,10 +55,11 @@ def tables_around(
     here = np.concatenate([counts, problem.sums(counts)[equations.ranges]])
     size, upper = len(counts), np.minimum(equations.upper, FAR)
     left, idle = wanted(), 0
+    parts = connected(equations.rows, equations.columns, equations.size)
     while left.any() and idle < PATIENCE:
         idle += 1
         echelon = _echelon_at(equations, here, upper, left, rng)
-        moves = _moves(echelon, left, rng)
+        moves = _moves(echelon, left, parts, rng)
         for sweep in range(SWEEPS):
             order = rng.permutation(len(moves[0]) - 1)
             moved = wander_along(*moves, order, here, equations.lower, upper, state)
@@ -83,10 +84,14 @@ def _echelon_at(
 
 
 def _moves(
-    echelon: Echelon, left: BoolArray, rng: np.random.Generator
+    echelon: Echelon, left: BoolArray, parts: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The null vectors of an elimination, those of columns that should move first."""
-    free = rng.permutation(np.flatnonzero(echelon.row_of < 0))
+    """The null vectors of an elimination, those of columns that should move first.
+
+    Of columns that rows do not connect with any of them there are none.
+    """
+    near = np.bincount(parts[: len(left)][left], minlength=len(parts)) > 0
+    free = rng.permutation(np.flatnonzero((echelon.row_of < 0) & near[parts]))
     inside = free < len(left)
     first = np.zeros(len(free), dtype=bool)
     first[inside] = left[free[inside]]

@@ -48,6 +48,13 @@ class TablePool:
         """Check a table and keep it if it goes further somewhere; says whether it was kept."""
         if not self._problem.holds(counts):
             raise CellboundsError("a table that a method built is inconsistent; please report this")
+        return self._add(counts)
+
+    def add_if_it_fits(self, counts: IntArray) -> bool:
+        """The same for a table that may not keep everything."""
+        return self._problem.holds(counts) and self._add(counts)
+
+    def _add(self, counts: IntArray) -> bool:
         if float(counts.sum(dtype=float)) >= WIDEST:
             raise TooMuchWork(TOO_WIDE)
         sums = self._asked.sums(counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,11 +15,17 @@ from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
+from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.budget import Budget
-from cellbounds.solvers.general.constant_sums import Constants, connected, constant_sums
+from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.solvers.general.constant_sums import (
+    Constants,
+    connected,
+    constant_sums,
+    dependent_rows,
+)
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
@@ -47,6 +53,26 @@ class Solvers:
         self.full, self.small = full, small
         self._interior: LinearProgram | None = None
         self._parts: dict[int, IntegerProgram] = {}
+        self._splitting: Splitting | None = None
+        self._splits: bool | None = None
+
+    def splitting(self, release: Release, table: IntArray) -> Splitting | None:
+        """The splitting of a large release of complete margins; None if it is not one.
+
+        It is the same whichever table (flat, of the whole) it is made from.
+        """
+        if self._splitting is None and self.splits(release):
+            faces = list((margin_axes(release) or {}).values())
+            limits = self.full.lower, self.full.upper
+            self._splitting = Splitting(release.domain.shape, faces, *limits, table)
+        return self._splitting
+
+    def splits(self, release: Release) -> bool:
+        """Whether bounds are found faster by splitting than by programs."""
+        if self._splits is None:
+            large = len(self.small.lower) >= SPLIT and not (self.full.upper == NO_UPPER).any()
+            self._splits = large and margin_axes(release) is not None
+        return self._splits
 
     def program(self) -> LinearProgram:
         """The linear relaxation: always the same one if it does not remember its last answer.
@@ -99,12 +125,25 @@ class Solvers:
         return replace(self.small, upper=capped)
 
 
+SPLIT = 500
+"""Cells left from which on splitting beats programs, where there are complete margins alone."""
+
+TOGETHER = 64
+"""Bounds that are split at a time: as many tables as a processor's cache holds."""
+
+REPAIRS = 300_000
+"""Proposals for a table in which one cell has another count: about a tenth of a second."""
+
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
 
 
 MANY = 300
 """Cells left from which on all of them at once are cheaper than one by one."""
+
+
+PART = 1_000
+"""Cells of a part of a first table, if there are several."""
 
 
 class Proof:
@@ -159,11 +198,11 @@ class Search:
         release: Release,
         over: tuple[str, ...],
         cells: tuple[tuple[int, ...], ...] | None = None,
-        narrowing: Narrowing | None = None,
+        narrowings: tuple[Narrowing, ...] = (),
     ) -> None:
         domain = release.domain
         self.release = release
-        self.recipe = release, over, cells, narrowing
+        self.recipe = release, over, cells, narrowings
         self.full = make_problem(compile_release(release), domain.size)
         presolved = presolve(self.full)
         self.small, self.numbers = presolved.problem, presolved.cells
@@ -188,7 +227,7 @@ class Search:
         self._program: LinearProgram | None = None
         self._rounds = self._numbered = self._improved = 0
         self._clock = time.monotonic()
-        if narrowing is not None:
+        for narrowing in narrowings:
             self._narrow(narrowing)
 
     # Copies: for parts of the work that are done apart.
@@ -312,6 +351,8 @@ class Search:
                 raise InconsistentRelease("no table fits all the published figures")
             return self.pool.add(self.full.lower)
         began = time.monotonic()
+        if self._first_by_parts(seconds):
+            return True
         proposal = self.program.minimize(np.array([0]), np.array([1]), seconds)
         if proposal is not None and self._add_if_near(proposal.cells):
             return True
@@ -327,6 +368,26 @@ class Search:
         if answer.final and not (self.capped and self._limited_part_fits(seconds)):
             raise InconsistentRelease("no table of counts fits all the published figures")
         return False
+
+    def _first_by_parts(self, seconds: float | None) -> bool:
+        """Put a first table together from parts that nothing connects but rows that follow."""
+        if len(self.numbers) < MANY or self.small.lists or not self.solvers.sendable:
+            return False
+        left = Budget.of(seconds)
+        fewer = self.small.with_rows(~dependent_rows(self.small))
+        labels = fewer.components()
+        _, part, widths = np.unique(labels, return_inverse=True, return_counts=True)
+        shares = (np.cumsum(widths) // PART)[part]
+        if shares.min() == shares.max():
+            return False
+        cells = np.zeros(len(labels), dtype=np.int64)
+        for share in np.unique(shares):
+            inside = shares == share
+            answer = IntegerProgram(fewer.restricted(inside)).any_table(left.left)
+            if answer.cells is None:
+                return False
+            cells[inside] = answer.cells
+        return self.pool.add_if_it_fits(self.expand(cells))
 
     def _limited_part_fits(self, seconds: float | None) -> bool:
         """Whether nothing speaks against a table of the cells that all have to do with limits."""
@@ -394,9 +455,9 @@ class Search:
     def _lines(self, places: IntArray) -> tuple[IntArray, IntArray]:
         """The cells left behind some sums."""
         lines = [self.objective(place)[0] for place in places.tolist()]
-        widths = [len(line) for line in lines]
+        widths = np.array([0, *map(len, lines)], dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
-        return np.concatenate([[0], np.cumsum(widths)]), np.concatenate([none, *lines])
+        return np.cumsum(widths), np.concatenate([none, *lines])
 
     def _note_constants(self, found: Constants) -> None:
         """Leave out of all programs what is constant or needless."""
@@ -405,7 +466,7 @@ class Search:
             counts = self.pool.at(0)[self.numbers[cells]]
             narrowing = Narrowing(cells, counts, found.dependent)
             self._narrow(narrowing)
-            self.recipe = *self.recipe[:3], narrowing
+            self.recipe = *self.recipe[:3], (*self.recipe[3], narrowing)
 
     def _narrow(self, narrowing: Narrowing) -> None:
         lower, upper = self.small.lower.copy(), self.small.upper.copy()
@@ -424,17 +485,38 @@ class Search:
         if not len(self.pool) or len(self.numbers) < MANY:
             return
         for counts in self._wandering():
-            if self.full.holds(counts):  # lists of values are not known to walks
-                self.pool.add(counts)
+            self.pool.add_if_it_fits(counts)  # lists of values are not known to walks
             if effort.spent:
                 return
 
     def _wandering(self) -> Iterator[IntArray]:
         if self.walker.possible:
             yield from self.walker.around(self.pool.at(0), self._aims)
+            yield from self._repairs()
         start = self.pool.at(0)[self.numbers]
         for cells in tables_around(self.small, start, lambda: self._aims()[self.numbers]):
             yield self.expand(cells)
+
+    def _repairs(self) -> Iterator[IntArray]:
+        """Tables in which sums of one cell have other values than in all so far."""
+        for place in np.flatnonzero(self.unmoved()).tolist():
+            value = int(self.pool.ends[0, place])
+            for side in (1, 0):
+                there = value - SIGNS[side]
+                outside = not self.proven[0, place] <= there <= self.proven[1, place]
+                if outside or not self.unmoved()[place] or len(self.asked.members(place)) > 1:
+                    continue
+                counts = self.pool.at(len(self.pool) - 1)
+                if self._repaired(counts, place, there, REPAIRS, UNLIMITED):
+                    yield counts
+
+    def _repaired(
+        self, counts: IntArray, place: int, value: int, proposals: int, effort: Budget
+    ) -> bool:
+        """Lead counts with the right sums to a table with a value in one cell, if that succeeds."""
+        lower, upper = self.full.lower.copy(), self.full.upper.copy()
+        lower[self.asked.members(place)] = upper[self.asked.members(place)] = value
+        return self.walker.repaired(counts, lower, upper, proposals, effort)
 
     def _aims(self) -> BoolArray:
         """The cells of sums that walks should still move."""
@@ -448,11 +530,31 @@ class Search:
 
     # The steps, from cheap to dear; each may be asked for one bound.
 
+    def by_splitting(self, bounds: Sequence[tuple[int, int]], effort: Budget) -> list[SplitBound]:
+        """Bounds proven by splitting, many at once; none if that is not for this release."""
+        splitting = None
+        if len(self.pool):
+            splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        if splitting is None:
+            return []
+        asked = [
+            Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
+            for p, side in bounds
+        ]
+        answers = splitting.solve(asked, together=TOGETHER, spent=lambda: effort.spent)
+        for (place, side), answer in zip(bounds, answers, strict=True):
+            if answer.proven is not None:
+                self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
+        return answers
+
     def by_program(self, place: int, side: int, seconds: float | None) -> IntArray | None:
         """A bound proven by a dual vector, perhaps a table; gives the table of real numbers."""
         cells, constant = self.objective(place)
         if not len(cells):
             return None
+        for split in self.by_splitting([(place, side)], Budget.of(seconds)):
+            if split.converged or self.settled(place, side):
+                return split.table
         sign = SIGNS[side]
         proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
         if proposal is None:
@@ -468,6 +570,20 @@ class Search:
         if not self.program.interior:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
+
+    def by_rounding(self, place: int, side: int, proposals: int, effort: Budget) -> None:
+        """Look for a table where the proof ends: split, round, and repair what is out of limits."""
+        members = self.asked.members(place)
+        splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        real = self.by_program(place, side, effort.left)
+        if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
+            return
+        goal = int(self.proven[side, place])
+        real[members] = goal
+        real = np.clip(real, self.full.lower, self.full.upper)
+        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
+        if self._repaired(counts, place, goal, proposals, effort):
+            self.pool.add(counts)
 
     def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.
@@ -532,7 +648,7 @@ class Search:
     @property
     def program_is_dear(self) -> bool:
         """Whether a walk costs less than a linear program."""
-        return len(self.small.cells) >= INTERIOR
+        return len(self.small.cells) >= INTERIOR or self.solvers.splits(self.release)
 
     @property
     def capped(self) -> bool:

@@ -26,7 +26,7 @@ from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
 from cellbounds.solvers.general.hypercubes import Guide
 from cellbounds.solvers.general.pool import Excerpt
-from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
+from cellbounds.solvers.general.search import SIGNS, TOGETHER, Proof, Search, Standing
 from cellbounds.statements.inequalities import NO_UPPER
 
 
@@ -307,6 +307,9 @@ LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
 
+REPAIRS = (500_000, 2_000_000, 8_000_000)
+"""Proposals of repairs of a rounded table: about 0.2 seconds at first."""
+
 LONGER = 6
 """How much longer walks are that are tried again in large problems."""
 
@@ -361,14 +364,16 @@ def settle_all(search: Search, effort: Budget) -> None:
         while search.by_pushing(effort.left) >= WORTH_A_ROUND and not effort.spent:
             pass
         search.note("programs for all bounds at once")
+    else:
+        _each(search, _by_walking, effort)
+        search.note(WALKS)
+        _in_parts(search, Search.by_splitting, effort, TOGETHER)
+        search.note("splitting")
     for name, step in _steps(search):
         if effort.spent:
             return
-        if name == WALKS:
-            _each(search, step, effort)
-        else:
-            alone = search.program_is_dear or name == INTEGERS
-            _shared(search, step, effort, 1 if alone else WIDTH)
+        alone = search.program_is_dear or name == INTEGERS
+        _shared(search, step, effort, 1 if alone else WIDTH)
         search.note(name)
 
 
@@ -410,9 +415,14 @@ Step = Callable[[Search, int, int, Budget, int], None]
 def _steps(search: Search) -> list[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
     programs = ("programs and guided walks", _by_program)
+    if search.solvers.splits(search.release):
+        rounds = [
+            (f"tables at the bound, {n} proposals", partial(_by_rounding, n)) for n in REPAIRS
+        ]
+        return [*rounds, (INTEGERS, _by_integers)]
     if search.program_is_dear:
         longer = ("longer guided walks", partial(_by_program, times=LONGER))
-        return [(WALKS, _by_walking), programs, longer, (INTEGERS, _by_integers)]
+        return [programs, longer, (INTEGERS, _by_integers)]
     return [programs, ("corners of programs", _by_corners), (INTEGERS, _by_integers)]
 
 
@@ -425,6 +435,12 @@ def _by_program(
         if real is None or search.settled(place, side) or effort.spent:
             return
         search.by_walking(place, side, times * proposals, effort, Guide(real, temperature))
+
+
+def _by_rounding(
+    proposals: int, search: Search, place: int, side: int, effort: Budget, _share: int
+) -> None:
+    search.by_rounding(place, side, proposals, effort)
 
 
 def _by_corners(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
@@ -466,8 +482,12 @@ def _each(search: Search, step: Step, effort: Budget) -> None:
 
 def _shared(search: Search, step: Step, effort: Budget, width: int) -> None:
     """One step for all open bounds, in parts of some width that anybody may do."""
+    _in_parts(search, partial(_stepped, step, len(_open(search))), effort, width)
+
+
+def _in_parts(search: Search, work: Work[object], effort: Budget, width: int) -> None:
+    """Some work for all open bounds, in parts of some width that anybody may do."""
     bounds = _open(search)
-    work = partial(_stepped, step, len(bounds))
 
     def wanted(item: Item) -> bool:
         return not search.settled(*item) and bool(search.needed()[item[0]])

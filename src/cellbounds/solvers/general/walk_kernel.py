@@ -296,3 +296,69 @@ def wander(
             least[cell] = min(least[cell], counts[cell] - shrink)
             most[cell] = max(most[cell], counts[cell] + grow)
             counts[cell] += SIGNS[k] * taken
+
+
+@compiled
+def _out_of_limits(count: Any, low: Any, high: Any) -> Any:
+    """By how much a count is out of its limits."""
+    return max(low - count, 0) + max(count - high, 0)
+
+
+@compiled
+def repair(
+    cubes: Hypercubes,
+    counts: IntArray,
+    lower: IntArray,
+    upper: IntArray,
+    proposals: int,
+    temperature: float,
+    state: IntArray,
+) -> Any:
+    """Lead counts that have the right sums back into limits of the cells; says what is still out.
+
+    Every move goes through a cell that is out of its limits, towards them. It is made if no more is
+    out afterwards, or by chance if little more is. `counts` changes in place.
+    """
+    broken = np.zeros(len(counts), dtype=np.int64)
+    place = np.full(len(counts), -1, dtype=np.int64)
+    many_broken = 0
+    total: Any = 0
+    for cell in range(len(counts)):
+        out = _out_of_limits(counts[cell], lower[cell], upper[cell])
+        if out > 0:
+            total += out
+            broken[many_broken] = cell
+            place[cell] = many_broken
+            many_broken += 1
+    corner = np.zeros(64, dtype=np.int64)
+    step = np.zeros(len(cubes.shape) + 1, dtype=np.int64)
+    for _ in range(proposals):
+        if many_broken == 0:
+            break
+        base = broken[random_below(state, many_broken)]
+        direction = 1 if counts[base] < lower[base] else -1
+        many = _random_cube(cubes, base, step, corner, state)
+        change: Any = 0
+        for k in range(many):
+            cell = _corner(k, step, corner)
+            low, high, count = lower[cell], upper[cell], counts[cell]
+            change += _out_of_limits(count + direction * SIGNS[k], low, high)
+            change -= _out_of_limits(count, low, high)
+        if change > 0 and random_below(state, 1 << 30) >= (1 << 30) * np.exp(-change / temperature):
+            continue
+        total += change
+        for k in range(many):
+            cell = corner[k]
+            counts[cell] += direction * SIGNS[k]
+            out = _out_of_limits(counts[cell], lower[cell], upper[cell])
+            if out > 0 and place[cell] < 0:
+                broken[many_broken] = cell
+                place[cell] = many_broken
+                many_broken += 1
+            elif out == 0 and place[cell] >= 0:
+                many_broken -= 1
+                last = broken[many_broken]
+                broken[place[cell]] = last
+                place[last] = place[cell]
+                place[cell] = -1
+    return total
