@@ -276,7 +276,7 @@ async def decided(request: WebRequest, found: Request, decision: str, why: str) 
     """Have a decision made; it is judged anew with what is out by then."""
     site, visitor = site_of(request), visitor_of(request)
     seconds = site.settings.thorough
-    job = await site.work(
+    return await site.work(
         request,
         tasks.request_decided,
         site.place,
@@ -289,7 +289,6 @@ async def decided(request: WebRequest, found: Request, decision: str, why: str) 
         seconds,
         thorough=True,
     )
-    return job
 
 
 async def withdraw(request: WebRequest) -> Response:

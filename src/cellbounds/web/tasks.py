@@ -25,7 +25,7 @@ from cellbounds.disclosure.policies import Outcome, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.scenarios import cases_of, empty_rows
 from cellbounds.disclosure.protecting import protect
-from cellbounds.disclosure.protecting.protected import HiddenCell
+from cellbounds.disclosure.protecting.protected import HiddenCell, Protected
 from cellbounds.disclosure.published_cells import work_out
 from cellbounds.disclosure.suggesting import suggest
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
@@ -259,6 +259,7 @@ def made_safe(
         except (InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             hiding = {"problem": str(problem)}
         else:
+            assert isinstance(done, Protected)  # suppression was asked for, no other method
             hiding = {
                 "outcome": done.verdict.outcome.value,
                 "primary": sum(one.primary for one in done.hidden),
