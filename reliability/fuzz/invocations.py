@@ -396,6 +396,39 @@ def _refuse(draft: Draft) -> None:
     _question(draft, signed=True)
 
 
+def _request(draft: Draft) -> None:
+    draft.say(draft.ledger(), documents.statement(draft.rng, draft.scene), "--wait", "1")
+    draft.some(("--no-total",), ("--version", "1"))
+    draft.signed()
+
+
+def _requests(draft: Draft) -> None:
+    draft.say(draft.ledger(), "--wait", "1")
+    draft.some(("--status", "waiting"), ("--status", "refused"))
+    draft.output("table", "json")
+
+
+def _decide(draft: Draft) -> None:
+    draft.say(draft.ledger(), draft.rng.choice(["1", "2", "9"]))
+    draft.say(draft.rng.choice(["--approve", "--refuse"]))
+    draft.owned()
+    draft.effort()
+    draft.say("--wait", "1")
+    draft.signed()
+
+
+def _withdraw(draft: Draft) -> None:
+    draft.say(draft.ledger(), draft.rng.choice(["1", "2"]), "--wait", "1")
+    draft.some(("--who", "me"))
+
+
+def _people(draft: Draft) -> None:
+    draft.say(draft.ledger(), "--wait", "1")
+    if draft.maybe(0.7):
+        draft.say("me", "--roles", draft.rng.choice(["administers", "asks,decides", "asks,"]))
+        draft.some(("--active",), ("--keep-out",), ("--password-file", "table.csv"), chance=0.3)
+
+
 def _policy(draft: Draft) -> None:
     draft.say(draft.ledger())
     draft.policy()
@@ -492,6 +525,11 @@ COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "ledger ask": (3, _ask),
     "ledger commit": (3, _commit),
     "ledger refuse": (2, _refuse),
+    "ledger request": (2, _request),
+    "ledger requests": (1, _requests),
+    "ledger decide": (2, _decide),
+    "ledger withdraw": (1, _withdraw),
+    "ledger people": (2, _people),
     "ledger policy": (2, _policy),
     "ledger refine": (2, _refine),
     "ledger grow": (2, _grow),
