@@ -393,6 +393,28 @@ def _refuse(draft: Draft) -> None:
     _question(draft, signed=True)
 
 
+def _request(draft: Draft) -> None:
+    draft.say(draft.ledger())
+    draft.say("[county]")
+    draft.signed()
+    draft.say("--wait", "1")
+
+
+def _requests(draft: Draft) -> None:
+    draft.say(draft.ledger())
+
+
+def _request_number(draft: Draft) -> None:
+    draft.say(draft.ledger(), "1")
+    draft.signed()
+    draft.say("--wait", "1")
+
+
+def _people(draft: Draft) -> None:
+    draft.say(draft.ledger(), "ann", "--roles", "decides")
+    draft.say("--wait", "1")
+
+
 def _policy(draft: Draft) -> None:
     draft.say(draft.ledger())
     draft.policy()
@@ -489,6 +511,11 @@ COMMANDS: dict[str, tuple[int, Callable[[Draft], None]]] = {
     "ledger ask": (3, _ask),
     "ledger commit": (3, _commit),
     "ledger refuse": (2, _refuse),
+    "ledger request": (1, _request),
+    "ledger requests": (1, _requests),
+    "ledger decide": (1, _request_number),
+    "ledger withdraw": (1, _request_number),
+    "ledger people": (1, _people),
     "ledger policy": (2, _policy),
     "ledger refine": (2, _refine),
     "ledger grow": (2, _grow),
