@@ -33,7 +33,7 @@ def unsafe(tmp_path):
 
 
 def test_a_safe_design_is_0_and_the_best_is_shown(run):
-    code, out, err = run("explore", CHILDREN, "--response", "education")
+    code, out, err = run("explore", CHILDREN, "--response", "education", "--with-counts")
     assert code == 0
     assert out.startswith("8 designs for [education|county] under the policy small-counts: 5 safe")
     assert "best safe design: [education|county]@1 (1 digit, nearest)" in out

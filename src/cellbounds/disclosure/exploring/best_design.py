@@ -98,7 +98,7 @@ class _Search:
 
     def cases(self, table: Table, release: Release) -> list[Case]:
         """What is judged of a release."""
-        design = next(one for one in self._designs if one.release(table).digest == release.digest)
+        design = next(one for one in self._designs if _publishes(one, table, release))
         return design_cases(design, release, design.prepared(table), self._measures, unseen=True)
 
     def offers(self, table: Table, until: Offer, passed: Passed) -> tuple[list[Offer], int]:
@@ -122,3 +122,10 @@ class _Search:
                 if place not in passed:
                     break
         return found, tried
+
+
+def _publishes(design: Design, table: Table, release: Release) -> bool:
+    try:
+        return design.release(table).digest == release.digest
+    except InvalidInput:
+        return False  # it cannot be published about this table
