@@ -24,18 +24,9 @@ from cellbounds.runtime.files import library, write_whole
 )
 @option("--port INTEGER", "Where to listen; a free port unless given.", default=0)
 @option("--host ADDRESS", "Listen there; beyond this machine people log in.", default="127.0.0.1")
-@option(
-    "--name HOST",
-    "A name by which browsers ask for it, as a proxy passes it on.",
-    "names",
-    multiple=True,
-)
-@option(
-    "--proxy ADDRESS", "Believe the header of this proxy, or network.", "proxies", multiple=True
-)
-@option(
-    "--proxy-header NAME", "The header in which it names people.", "header", default="X-Remote-User"
-)
+@option("--name HOST", "A name by which browsers ask for it, as a proxy passes it on.", "names", multiple=True)
+@option("--proxy ADDRESS", "Believe the header of this proxy, or network.", "proxies", multiple=True)
+@option("--proxy-header NAME", "The header in which it names people.", "header", default="X-Remote-User")
 @option("--https", "Browsers reach it by https, through a proxy.", "secure")
 @option("--workers INTEGER", "Processes that do the work.", default=2)
 @option("--upload-mib INTEGER", "The largest file that is taken.", "upload", default=32)
@@ -50,8 +41,7 @@ def serve(given: Given) -> int:
     library("starlette", needed_for="pages in the browser", extra="web")
     library("uvicorn", needed_for="pages in the browser", extra="web")
     from cellbounds.web.request_pages import judge_waiting
-    from cellbounds.web.serving import opened_site
-    from cellbounds.web.serving import serve as serve_site
+    from cellbounds.web.serving import opened_site, serve as serve_site
     from cellbounds.web.settings import Settings, listed
 
     check_outputs([given.token_file], [given.what, *given.tables])

@@ -143,9 +143,7 @@ class Choice:
         """The choice that publishes this very release; None if a page cannot say it."""
         domain, groupings = table.domain, release.domain.groupings
         told = [one for one in release.statements if one.published and one.variables]
-        own = {
-            name: groupings[name].of for one in told for name in one.variables if name in groupings
-        }
+        own = {name: groupings[name].of for one in told for name in one.variables if name in groupings}
         joined = []
         for name, base in own.items():
             sets = release.domain.level_sets(name)

@@ -191,7 +191,9 @@ async def _shown(request: Request, item: Item, choice: Choice) -> Response:
     return site.page(request, "explore.html.j2", **content)
 
 
-def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) -> dict[str, Any]:
+def _answer(
+    site: Site, request: Request, item: Item, choice: Choice, job: Job
+) -> dict[str, Any]:
     """What the answer's part of the page shows; a design that was judged stays in the list."""
     visitor = visitor_of(request)
     domain: Domain = item.about["domain"]
@@ -213,9 +215,7 @@ def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) 
         "tried": [*reversed(tried)],
         "before": before[-1] if before else None,
         "chart": drawn(tried, choice.query) if len(tried) > 1 else None,
-        "hiding": f"{choice.query}&{urlencode([('over', name) for name in names])}"
-        if hides
-        else "",
+        "hiding": f"{choice.query}&{urlencode([('over', name) for name in names])}" if hides else "",
         "look_at": f"/table/{quote(item.key)}",
         "words": choice.words(domain),
     }
@@ -233,7 +233,9 @@ async def answer(request: Request) -> Response:
         )
     else:
         await job.wait(site.settings.patience)
-    return site.page(request, "answer.html.j2", **_answer(site, request, item, choice, job))
+    return site.page(
+        request, "answer.html.j2", **_answer(site, request, item, choice, job)
+    )
 
 
 async def cancel(request: Request) -> Response:
@@ -269,12 +271,7 @@ async def make_safe(request: Request) -> Response:
     else:
         await job.wait(site.settings.patience)
     return site.page(
-        request,
-        "safe.html.j2",
-        item=item,
-        choice=choice,
-        job=job,
-        found=job.result,
+        request, "safe.html.j2", item=item, choice=choice, job=job, found=job.result,
         look_at=f"/table/{quote(item.key)}",
     )
 

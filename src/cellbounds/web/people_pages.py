@@ -78,9 +78,7 @@ async def change_person(request: Request) -> Response:
     visitor.require("people")
     form = await checked_form(request)
     if site.door.people is None:
-        raise InvalidInput(
-            "this server is for one user; add people with `cellbounds ledger people`"
-        )
+        raise InvalidInput("this server is for one user; add people with `cellbounds ledger people`")
     name = str(form.get("name", "")).strip()
     roles = [role for role in ALL if form.get(f"role.{role}")]
     password = str(form.get("password", ""))
@@ -92,9 +90,7 @@ async def change_person(request: Request) -> Response:
     else:
         active = bool(form.get("active"))
         if name == visitor.name and (not active or "administers" not in roles):
-            raise InvalidInput(
-                "nobody takes this role off himself; let another administrator do it"
-            )
+            raise InvalidInput("nobody takes this role off himself; let another administrator do it")
         site.door.people.change(
             name, roles=roles, active=active, password=password or None, who=visitor.name
         )

@@ -87,7 +87,9 @@ def look(path: str, stamp: tuple[int, int], choice: Choice, seconds: float, step
     policy = policy_of(choice.policy)
     cases = cases_of(release, whole, policy, effort=budget.share(0.2))
     steps(1, 4)
-    verdict, found = judged(cases, budget.share(JUDGING), decisive=whole.domain.size > SMALL_TABLE)
+    verdict, found = judged(
+        cases, budget.share(JUDGING), decisive=whole.domain.size > SMALL_TABLE
+    )
     steps(2, 4)
     names = _names(release)
     margin = whole.margin(names)
@@ -155,7 +157,9 @@ def _names(release: Release) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(named), key=lambda name: order[base(name)]))
 
 
-def _cells(answer: Attainable, release: Release, margin: Table, verdict: Verdict) -> list[CellRisk]:
+def _cells(
+    answer: Attainable, release: Release, margin: Table, verdict: Verdict
+) -> list[CellRisk]:
     names = margin.domain.names
     marked = {}
     for one in (*verdict.open, *verdict.broken):
@@ -184,11 +188,7 @@ def _map(cells: Sequence[CellRisk], margin: Table, release: Release) -> dict[str
     if len(cells) > MAPPED:
         order = sorted(
             shown,
-            key=lambda one: (
-                one["mark"] != "broken",
-                one["size"] or math.inf,
-                one["count"] or math.inf,
-            ),
+            key=lambda one: (one["mark"] != "broken", one["size"] or math.inf, one["count"] or math.inf),
         )
         # Zeros that are known are the usual thing of a sparse table: what is there comes first.
         shown = [one for one in order if one["count"]][:LISTED]
@@ -256,7 +256,9 @@ def made_safe(
                 "primary": sum(one.primary for one in done.hidden),
                 "secondary": sum(not one.primary for one in done.hidden),
                 "optimal": done.optimal,
-                "cells": [{"where": one.where, "primary": one.primary} for one in done.hidden[:40]],
+                "cells": [
+                    {"where": one.where, "primary": one.primary} for one in done.hidden[:40]
+                ],
                 "query": _hiding(choice, done.hidden, table).query,
             }
     return {
