@@ -20,7 +20,7 @@ from cellbounds.disclosure.policies.policy import Policy
 from cellbounds.disclosure.policies.rule import DEPENDS, RUNS, CellRule
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
 from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
-from cellbounds.results import ValueSet
+from cellbounds.results import Attainable, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
@@ -85,6 +85,8 @@ class PublishedRisk:
     findings
         What its rules say of each table, cell by cell: of counts that are not shown, and of figures
         that are.
+    answers
+        What was worked out, margin by margin, for certificates.
     """
 
     published: Published
@@ -94,6 +96,7 @@ class PublishedRisk:
     sentences: tuple[str, ...] = ()
     policy: Policy | None = None
     findings: tuple[tuple[Finding, ...], ...] = ()
+    answers: tuple[Attainable, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -176,11 +179,11 @@ def work_out(
         intruder = USUAL if policy is None else policy.against
     try:
         known = _with_zeros_shown(published, knows, intruder, budget)
-        found, notes = _found(published, known, every_count, progress, budget)
+        found, notes, answers = _found(published, known, every_count, progress, budget)
     except InconsistentRelease:
         # Zeros that are printed do not mean that none is hidden, then.
         known = informed(published.release, None, knows, intruder, effort=budget)
-        found, notes = _found(published, known, every_count, progress, budget)
+        found, notes, answers = _found(published, known, every_count, progress, budget)
     tables = tuple(
         TableRisk(
             table,
@@ -202,6 +205,7 @@ def work_out(
         known.sentences,
         policy,
         () if policy is None else tuple(tuple(_findings(one, policy)) for one in tables),
+        answers,
     )
 
 
@@ -255,11 +259,12 @@ def _found(
     every_count: bool | None,
     progress: Callable[[str], None] | None,
     budget: Budget,
-) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...]]:
-    """What cells can hold, table by table, and what there is to say about that."""
+) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...], tuple[Attainable, ...]]:
+    """What cells can hold, table by table, what there is to say about that, and the answers."""
     asked = published.questions()
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
-    notes, release = list(known.notes), published.asking(known.release)
+    notes, answers = list(known.notes), list[Attainable]()
+    release = published.asking(known.release)
     for place, (table, question) in enumerate(asked):
         if progress is not None:
             progress(f"working out {' x '.join(question.over)}")
@@ -267,24 +272,29 @@ def _found(
         values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
         with suppress(Unsettled):
             wide = part.deadline is not None if every_count is None else every_count
-            values = list(_values(release, question, part, wide=wide))
+            answer = _asked(release, question, part)
+            answers.append(answer)
+            values = list(_values(answer, part, wide=wide))
         found[id(table)].update(zip(question.places, values, strict=True))
-    return found, tuple(dict.fromkeys(notes))
+    return found, tuple(dict.fromkeys(notes)), tuple(answers)
 
 
-def _values(
-    release: Release, question: Question, budget: Budget, *, wide: bool
-) -> Iterator[ValueSet]:
-    """What each cell of a question can hold; of many cells first which are known exactly."""
+def _asked(release: Release, question: Question, budget: Budget) -> Attainable:
+    """The answer of a question; of many cells only which are known exactly, at first."""
     asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
     if len(question.cells) < LARGE:
-        return (values for _, values in attainable(release, **asked).items())
-    answer = attainable_enough(release, _perhaps_known, **asked)
-    if wide and not budget.spent:
+        return attainable(release, **asked)
+    return attainable_enough(release, _perhaps_known, **asked)
+
+
+def _values(answer: Attainable, budget: Budget, *, wide: bool) -> Iterator[ValueSet]:
+    """What each cell can hold; of many cells only if that is wanted, and there is time."""
+    if answer.size >= LARGE:
+        if not wide or budget.spent:
+            return (values for _, values in answer.between_ends())
         with suppress(Late):
             answer.gather()
-            return (values for _, values in answer.items())
-    return (values for _, values in answer.between_ends())
+    return (values for _, values in answer.items())
 
 
 def _perhaps_known(proven: IntArray, attained: IntArray) -> tuple[BoolArray, bool]:
