@@ -331,3 +331,30 @@ def test_commands_show_attack_and_write(tmp_path, run):
     code, _, err = run("attack", path, "--tool", "acro")
     assert code == 2
     assert "no results.json of ACRO" in err
+
+
+def test_a_matrix_of_three_variables_has_blocks(tmp_path):
+    block = ',"Total","f","m"\n"Total",{},{},{}\n"young",{},{},{}\n"old",{},{},{}\n\n'
+    figures = {
+        "Total": (20, 9, 11, 8, 4, 4, 12, 5, 7),
+        "N": (9, "x", "x", 3, 1, 2, 6, "x", "x"),
+        "S": (11, "x", "x", 5, 3, 2, 6, "x", "x"),
+    }
+    text = "".join(f'Var 1,"{code}"\n{block.format(*some)}' for code, some in figures.items())
+    path = tmp_path / "t.csv"
+    path.write_text(text, "utf-8")
+    [table] = cb.read_published(path).tables
+    assert {name: tree.leaves for name, tree in table.hierarchies.items()} == {
+        "V1": ("N", "S"),
+        "V2": ("young", "old"),
+        "V3": ("f", "m"),
+    }
+    assert table.entries["N", "young", "m"] == 2
+    assert len(table.entries) == 27
+    assert len(table.hidden) == 8
+    path.write_text(text.replace('"young",3,1,2', '"young",3,1'), "utf-8")
+    with pytest.raises(cb.InvalidInput, match="the codes across are 3; the file may be cut off"):
+        cb.read_published(path)
+    path.write_text(text.replace('Var 1,"S"', 'Var 1,"S", Var 2,"T"'), "utf-8")
+    with pytest.raises(cb.InvalidInput, match="different numbers of variables"):
+        cb.read_published(path)

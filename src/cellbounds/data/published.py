@@ -146,12 +146,12 @@ class PublishedTable:
 
     @property
     def unsure(self) -> tuple[Cell, ...]:
-        """The cells that do not show their count: hidden, unknown, ranges, rounded."""
-        rounded = self.base is not None
+        """The cells that do not show their count: hidden, unknown, ranges, rounded, noisy."""
+        inexact = frozenset(self.inexact)
         return tuple(
             cell
             for cell, entry in self.entries.items()
-            if (rounded or not isinstance(entry, int)) and entry != ZERO
+            if (cell in inexact or not isinstance(entry, int)) and entry != ZERO
         )
 
     @property

@@ -187,9 +187,7 @@ def work_out(
     tables = tuple(
         TableRisk(
             table,
-            tuple(
-                CellRisk(cell, found[id(table)][cell]) for cell in (*table.unsure, *table.inexact)
-            ),
+            tuple(CellRisk(cell, found[id(table)][cell]) for cell in table.unsure),
         )
         for table in published.tables
     )

@@ -97,7 +97,7 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Q
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
     trees = _trees(tables)
     named = _naming(table, trees)
-    for place in (*table.unsure, *table.inexact):
+    for place in table.unsure:
         over, cell = named(place)
         if not over:
             whole, everybody = _everybody(trees)
