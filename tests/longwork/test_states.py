@@ -23,7 +23,7 @@ from cellbounds.runtime.checkpoints import Checkpoint, header_of
 from cellbounds.solvers.general import solutions
 from cellbounds.solvers.general.cp_sat import IntegerProgram
 from cellbounds.solvers.general.hypercubes import Walker
-from cellbounds.solvers.general.search import Solvers
+from cellbounds.solvers.general.single_questions import Solvers
 
 DOMAIN = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1", "b2"], "c": ["c0", "c1", "c2"]})
 TABLE = cb.Table(DOMAIN, np.random.default_rng(5).poisson(3, size=DOMAIN.shape))

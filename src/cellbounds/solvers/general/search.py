@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,124 +13,31 @@ import numpy as np
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, TooMuchWork
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
-from cellbounds.model.problem import TOO_WIDE, WIDEST, Problem, make_problem, presolve
-from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
+from cellbounds.model.problem import TOO_WIDE, WIDEST, make_problem, presolve
+from cellbounds.model.splitting import Bound, SplitBound
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
-from cellbounds.runtime.devices import CPU, Device, device_of
+from cellbounds.runtime.devices import device_of
 from cellbounds.solvers.general.constant_sums import (
     Constants,
     connected,
     constant_sums,
     dependent_rows,
 )
-from cellbounds.solvers.general.cp_sat import Found, IntegerProgram, fits_solver
+from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
 from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
-from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.solvers.general.null_walk import tables_around
 from cellbounds.solvers.general.pool import Excerpt, TablePool
+from cellbounds.solvers.general.single_questions import Solvers
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
-
-CAP = 10**6
-"""Cells that nothing limits are searched so far up; beyond, only proofs count."""
 
 SIGNS = (1, -1)
 """A lower bound (side 0) is the least of a sum, an upper one (side 1) that of its negative."""
 
-
-class Solvers:
-    """What answers single questions about one problem, made when first needed.
-
-    Everything here answers the same question in the same way, whatever it was asked before, and may
-    therefore be shared by searches that must not know of each other. `small` is the reduced one.
-    """
-
-    def __init__(self, full: Problem, small: Problem) -> None:
-        self.full, self.small = full, small
-        self._interior: LinearProgram | None = None
-        self._parts: dict[int, IntegerProgram] = {}
-        self._splittings: dict[str, Splitting] = {}
-        self._splits: bool | None = None
-
-    def splitting(
-        self, release: Release, table: IntArray, device: Device = CPU
-    ) -> Splitting | None:
-        """The splitting of a large release of complete margins; None if it is not one.
-
-        It is the same whichever table (flat, of the whole) it is made from.
-        """
-        if device.name not in self._splittings and self.splits(release):
-            faces = list((margin_axes(release) or {}).values())
-            limits = self.full.lower, self.full.upper
-            self._splittings[device.name] = Splitting(
-                release.domain.shape, faces, *limits, table, device=device
-            )
-        return self._splittings.get(device.name)
-
-    def splits(self, release: Release) -> bool:
-        """Whether bounds are found faster by splitting than by programs."""
-        if self._splits is None:
-            large = len(self.small.lower) >= SPLIT and not (self.full.upper == NO_UPPER).any()
-            self._splits = large and margin_axes(release) is not None
-        return self._splits
-
-    def program(self) -> LinearProgram:
-        """The linear relaxation: always the same one if it does not remember its last answer.
-
-        Interior points begin anew for each question; the simplex method begins where the last
-        question ended, so that whoever wants the same answers again needs a new program.
-        """
-        if self._interior is not None:
-            return self._interior
-        program = LinearProgram(self.small)
-        if program.interior:
-            self._interior = program
-        return program
-
-    @cached_property
-    def nested(self) -> Nested:
-        """Which sums take every value between two that they take."""
-        return Nested(self.full)
-
-    @cached_property
-    def components(self) -> IntArray:
-        """The smallest cell that each cell is connected with."""
-        return self.small.components()
-
-    @cached_property
-    def sendable(self) -> bool:
-        """Whether the integer solver can take the problem."""
-        return fits_solver(self.cut_off)
-
-    @cached_property
-    def integers(self) -> IntegerProgram:
-        """The integer program."""
-        return IntegerProgram(self.cut_off)
-
-    def part(self, near: BoolArray) -> IntegerProgram:
-        """The integer program of the cells that are connected with some cell."""
-        label = int(np.argmax(near))
-        if label not in self._parts:
-            problem = self.small if near.all() else self.small.restricted(near)
-            self._parts[label] = IntegerProgram(problem)
-        return self._parts[label]
-
-    @cached_property
-    def cut_off(self) -> Problem:
-        """The problem with cells that nothing limits cut off, CAP above what they hold at least."""
-        endless = self.small.upper == NO_UPPER
-        if not endless.any():
-            return self.small
-        capped = np.where(endless, self.small.lower + CAP, self.small.upper)
-        return replace(self.small, upper=capped)
-
-
-SPLIT = 500
-"""Cells left from which on splitting beats programs, where there are complete margins alone."""
 
 REPAIRS, IN_VAIN = 300_000, 20
 """Proposals for a table in which one cell has another count, about 0.1 seconds; and cells in
