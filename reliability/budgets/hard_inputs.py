@@ -112,6 +112,9 @@ QUESTIONS: dict[str, Question] = {
     "protect, intervals": lambda t, _r, s: partial(
         cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="intervals", seconds=s
     ),
+    "protect, recode": lambda t, _r, s: partial(
+        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="recode", seconds=s
+    ),
     "compare": lambda t, _r, s: partial(
         cb.compare, t, f"[{','.join(t.domain.names[:2])}]", seconds=s
     ),

@@ -136,7 +136,7 @@ def test_printed_ranges_and_rounded_figures_are_read_back(run, table, tmp_path):
 
 def test_ways_side_by_side(table):
     found = cb.compare(table, ALL)
-    assert {way.method for way in found} == {"suppress", "intervals", "round"}
+    assert {way.method for way in found} == {"suppress", "intervals", "round", "recode"}
     assert found.outcome is cb.Outcome.SAFE
     assert found.best is found[0]
     assert list(found.columns()["kept"]) == sorted(found.columns()["kept"], reverse=True)
@@ -167,7 +167,7 @@ def test_compare_as_a_command(run, tmp_path):
     assert result["best"] == "round"
     assert [way["method"] for way in result["ways"]] == ["round"]
     assert run("compare", "t.csv", ALL, "--format", "csv", "-o", "c.csv").return_value == 0
-    assert (tmp_path / "c.csv").read_text().count("\n") == 4
+    assert (tmp_path / "c.csv").read_text().count("\n") == 5
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,8 @@ def test_refusals(table, how, message):
 
 
 def test_more_refusals(table, run):
+    with pytest.raises(cb.UnsupportedRelease, match="shows something else than exact counts"):
+        cb.compare(table, "[education|county]@2")
     with pytest.raises(cb.InvalidInput, match="methods is empty"):
         cb.compare(table, ALL, methods=[])
     with pytest.raises(cb.InvalidInput, match="methods: 'x'"):
@@ -197,3 +199,29 @@ def test_more_refusals(table, run):
         cb.publish(table, "[county]~5", count_rounding="controlled")
     ran = run("protect", "t.csv", ALL, "--method", "intervals", "--widths", "5,x")
     assert "--widths '5,x'; give whole numbers" in str(ran.exception)
+
+
+def test_suggestions_for_margins_are_made_by_these_methods(table):
+    release = cb.publish(table, "[county,education]", "[county]", "[education]")
+    found = cb.suggest(table, release, changes=1, most=40, independent=False)
+    by_kind = {change.kind: one for one in found for change in one.changes}
+    assert {"suppress", "intervals", "controlled-rounding"} <= set(by_kind)
+    for kind in ("suppress", "intervals", "controlled-rounding"):
+        assert cb.judge(table, by_kind[kind].release).safe
+        assert not cb.violations(table, by_kind[kind].release)
+    # The same figures as protect hides, and no more.
+    hidden = by_kind["suppress"].release.statements[0].hidden
+    assert int(hidden.sum()) == cb.protect(table, ALL).changed
+    assert by_kind["controlled-rounding"].changes[0].details["base"] == 5
+
+
+def test_recoded_tables_are_written_and_said(table, run, tmp_path):
+    done = cb.protect(table, ALL, method="recode")
+    assert (done.cost, done.bound, done.changed) == (2, 2, 10)
+    assert done.merges == (("education", (("Low", "Medium"), ("High", "Very High"))),)
+    assert done.to_dict()["merges"][0]["variable"] == "education"
+    assert "Low + Medium" in str(done)
+    words = "--method", "recode", "--public", "m.csv", "--release", "m.toml"
+    assert run("protect", "t.csv", ALL, *words).return_value == 0
+    assert "Low+Medium" in (tmp_path / "m.csv").read_text()
+    assert cb.judge(table.with_domain(done.release.domain), done.release).safe

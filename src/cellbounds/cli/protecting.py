@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cellbounds.ledger import Ledger
     from cellbounds.statements import Release
 
-METHODS = "suppress|intervals|round"
+METHODS = "suppress|intervals|round|recode"
 
 shape_options = options.combined(
     option(
@@ -47,7 +47,7 @@ shape_options = options.combined(
 @options.intruder_option
 @option(
     f"--method {METHODS}",
-    "Hide figures, show them as ranges, or round all of them so that totals add up.",
+    "Hide figures, show them as ranges, round all of them so that totals add up, or merge levels.",
     default="suppress",
 )
 @shape_options
@@ -101,9 +101,9 @@ def protect(given: Given) -> int:
 
     MARGINs are published: "[A,B]", or "[A+,B+]" for all levels with all totals. Small counts are
     hidden (primary suppression), and others (secondary) so that nobody can work them out, not even
-    who knows that zeros are shown. Or figures are shown as ranges, or all of them rounded so that
-    totals add up (--method). What is left is attacked and judged: the status is 0 if it is safe, 1
-    if it is not, 3 if that is not known.
+    who knows that zeros are shown. Or figures are shown as ranges, all of them are rounded so that
+    totals add up, or levels are merged (--method). What is left is attacked and judged: the
+    status is 0 if it is safe, 1 if it is not, 3 if that is not known.
     """
     from cellbounds.disclosure.policies.verdict import worst
     from cellbounds.disclosure.protecting import protect as protect_table

@@ -66,7 +66,9 @@ class Job:
             await asyncio.wait_for(self.over.wait(), seconds)
         return self.over.is_set()
 
-    def end(self, state: str, *, result: Any = None, error: str = "", refused: bool = False) -> None:
+    def end(
+        self, state: str, *, result: Any = None, error: str = "", refused: bool = False
+    ) -> None:
         """Note what came out."""
         self.state, self.result, self.error, self.refused = state, result, error, refused
         self.over.set()

@@ -4,6 +4,7 @@ from cellbounds.disclosure.protecting.comparing import Compared, Comparison, com
 from cellbounds.disclosure.protecting.intervals import RangeCell, Ranged
 from cellbounds.disclosure.protecting.protected import HiddenCell, Protected, Unprotectable
 from cellbounds.disclosure.protecting.protection import protect
+from cellbounds.disclosure.protecting.recoding import Recoded
 from cellbounds.disclosure.protecting.rounding import Rounded
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Protected",
     "RangeCell",
     "Ranged",
+    "Recoded",
     "Rounded",
     "Unprotectable",
     "compare",

@@ -85,7 +85,7 @@ class Compared:
         return values | {
             "kept": kept.to_dict(),
             "changed": result.changed,
-            "published": int(result.cells.published.sum()),
+            "published": result.asked,
             "cost": result.cost,
             "bound": result.bound,
             "optimal": result.optimal,
@@ -192,7 +192,7 @@ class Comparison(Listing, Sequence[Compared]):
         for way in self.ways:
             changed = ""
             if way.result is not None:
-                changed = f"{way.result.changed} of {int(way.result.cells.published.sum())}"
+                changed = f"{way.result.changed} of {way.result.asked}"
             keeps = "" if way.kept is None else way.kept.percent
             rows.append(
                 [way.method, str(way.outcome), keeps, changed, f"{way.seconds:.1f}", way.lost]
@@ -241,7 +241,8 @@ def compare(
     chosen, names = policy_of(policy), _methods(methods)
     table = with_known_structure(table)
     release = publish(table, *statements, total=total)
-    given, ways = {"base": base, "widths": widths}, []
+    given: dict[str, Any] = {"base": base, "widths": widths}
+    ways, refused = [], 0
     for place, name in enumerate(names):
         share = budget.share(1 / (len(names) - place))
         options: dict[str, Any] = {key: given[key] for key in given if key in METHODS[name]}
@@ -253,6 +254,9 @@ def compare(
             kept, why = _kept(table, release, result), ""
         except (Unsettled, TooMuchWork, UnsupportedRelease) as problem:
             result, kept, why = None, None, str(problem)
+            refused += isinstance(problem, UnsupportedRelease)
+            if refused == len(names):
+                raise  # none of them is for such releases
         ways.append(Compared(name, result, kept, why, time.perf_counter() - started))
     ways.sort(key=lambda way: (not way.safe, -way.share))
     return Comparison(release, chosen, tuple(ways), time.perf_counter() - begun)

@@ -92,6 +92,11 @@ class Finished(Listing):
         raise NotImplementedError
 
     @property
+    def asked(self) -> int:
+        """How many figures were asked for."""
+        return int(self.cells.published.sum())
+
+    @property
     def warning(self) -> str:
         """What the list gives away."""
         return "\n".join(wrapped(self.depends, WIDTH))

@@ -34,6 +34,7 @@ from cellbounds.disclosure.protecting.protected import (
     cells_named,
 )
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, published_cells
+from cellbounds.disclosure.protecting.recoding import recoded
 from cellbounds.disclosure.protecting.rounding import rounded
 from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
 from cellbounds.disclosure.protecting.whole_moves import Shown, whole_moves
@@ -79,7 +80,8 @@ def protect(
     nobody can work them out from totals and from each other. The intruder knows that zeros are
     shown, unless the policy hides them too: a hidden count is at least 1. By intervals, figures are
     shown as ranges instead, the narrowest that will do. By controlled rounding, every figure
-    becomes a multiple of a base beside its count, and totals add up. What comes out is attacked
+    becomes a multiple of a base beside its count, and totals add up. By recoding, the fewest levels
+    are merged, with neighbours or to the coarser level of a hierarchy. What comes out is attacked
     with the methods of :func:`judge`; a lower bound on what any result of the method loses is
     proven in whole numbers.
 
@@ -94,8 +96,8 @@ def protect(
         A profile's name, a file, or a :class:`Policy`. Its rules about small counts say what is
         hidden and how uncertain it must stay; the other rules are judged at the end.
     method
-        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges) or ``"round"`` (controlled
-        rounding).
+        ``"suppress"`` (cell suppression), ``"intervals"`` (ranges), ``"round"`` (controlled
+        rounding) or ``"recode"`` (levels merged until no small count is shown).
     base
         What figures are rounded to multiples of. Unless said, the smallest of 3, 5, 10, 20, 50, 100
         that is larger than small counts, and is judged safe.
@@ -128,7 +130,7 @@ def protect(
 
     Returns
     -------
-    Protected, Ranged or Rounded
+    Protected, Ranged, Rounded or Recoded
         What to publish, what it costs, a bound on any result's cost, and the verdict on it.
 
     Raises
@@ -163,6 +165,8 @@ def protect(
     _check_method(method, **given, keep=keep, prefer=prefer, earlier=earlier)
     if method == "intervals":
         return ranged(table, statements, chosen, widths=widths, total=total, budget=budget)
+    if method == "recode":
+        return recoded(table, statements, chosen, total=total, budget=budget)
     if method == "round":
         return rounded(table, statements, chosen, base=base, total=total, budget=budget)
     release = publish(table, *statements, total=total)
@@ -223,6 +227,7 @@ METHODS = {
     "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released"),
     "intervals": ("widths",),
     "round": ("base",),
+    "recode": (),
 }
 """The ways to protect a table, and the options that go with each."""
 

@@ -69,6 +69,30 @@ def suppressing(statement: Tabulated, figures: Sequence[tuple[Label, ...]], show
     return Change("suppress", f"suppress {count} of {statement.notation}: {named}{rest}", details)
 
 
+def as_ranges(
+    statement: Tabulated, figures: Sequence[tuple[tuple[Label, ...], str]], shown: int
+) -> Change:
+    """Figures of a statement are shown as ranges, of so many that were exact."""
+    named = "; ".join(f"{', '.join(map(str, labels))}: {text}" for labels, text in figures[:NAMED])
+    more = len(figures) - NAMED
+    rest = f"; and {more} more (--format json has them all)" if more > 0 else ""
+    count = f"{len(figures)} of the {counted(shown, 'figure')}"
+    details = {
+        "statements": [statement.notation],
+        "variables": list(statement.variables),
+        "figures": [[*map(str, labels), text] for labels, text in figures],
+    }
+    sentence = f"show {count} of {statement.notation} as ranges: {named}{rest}"
+    return Change("intervals", sentence, details)
+
+
+def rounded_together(notations: Sequence[str], base: int) -> Change:
+    """All figures rounded to multiples of a base so that totals add up."""
+    sentence = f"round {_listed(notations)} to multiples of {base} together, so that totals add up"
+    details = {"statements": list(notations), "base": base}
+    return Change("controlled-rounding", sentence, details)
+
+
 # --- figures shown more roughly ---------------------------------------------------------------
 
 

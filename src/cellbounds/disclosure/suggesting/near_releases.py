@@ -21,6 +21,11 @@ from cellbounds.disclosure.policies.scenarios import Case, cases_of, with_counts
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
 from cellbounds.disclosure.suggesting.ordering import PublicOrder, uses_of
 from cellbounds.disclosure.suggesting.plans import Drafts, Plan
+from cellbounds.disclosure.suggesting.protected_margins import (
+    METHODS,
+    exact_margins,
+    protected_margins,
+)
 from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, Suggestions
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.disclosure.typical_tables import typical_total
@@ -446,6 +451,7 @@ class _Candidate:
     rank: Rank
     scope: tuple[int, ...] = ()
     standing: tuple[int, ...] = ()
+    method: str = "suppress"
 
 
 Rank = tuple[bool, int, float]
@@ -459,6 +465,16 @@ def _try_out(
 ) -> Suppressed | None:
     """Judge a candidate, or hide figures until it is safe; nothing if there is no time."""
     release, blind = candidate.release, budgeted.independent
+    if candidate.scope and not blind and exact_margins(release, budgeted.policy):
+        return protected_margins(
+            release,
+            candidate.standing,
+            budgeted.table,
+            budgeted.policy,
+            budgeted,
+            budgeted.effort.share(SHARE, least=LEAST).quiet(),
+            method=candidate.method,
+        )
     if candidate.scope:
         wanted = () if stop is None else stop.wanted(candidate)
         return suppress(release, candidate.standing, budgeted, blind=blind, wanted=wanted)
@@ -585,6 +601,11 @@ class _Search:
         for scope in scopes:
             standing = tuple(places[place] for place in scope)
             yield _Candidate(changed, release, worth, rank, scope, standing)
+        first = hide and not changed and self.order is None
+        if first and exact_margins(release, self.judge.policy):
+            every = tuple(places), tuple(places.values())
+            for method in METHODS[1:]:
+                yield _Candidate(changed, release, worth, rank, *every, method)
 
     def _too_late(self, rank: Rank) -> bool:
         """Whether it comes after what is looked for."""

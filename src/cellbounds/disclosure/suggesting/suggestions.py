@@ -120,7 +120,7 @@ class Searched:
             f"{counted(self.tried, 'release')} tried ({counted(self.changes, 'change')}, up to "
             f"{self.together} at once"
         )
-        words += "; which figures to suppress is chosen greedily)"
+        words += "; which figures of rates to suppress is chosen greedily)"
         if self.undecided:
             words += f"; {self.undecided} of them undecided"
         if self.left:
