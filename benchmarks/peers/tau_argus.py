@@ -78,12 +78,23 @@ def protect(
 def audited(path: Path, variables: int) -> dict[tuple[str, ...], tuple[float, float]]:
     """The interval that tau-ARGUS's own audit has for each hidden cell.
 
-    An intermediate table with AR+ ends in the two ends, the width and three percentages.
+    An intermediate table with AR+ ends in the two ends, the width and three percentages. The ends
+    are rounded to whole numbers; how far they are from the count in percent tells halves.
     """
     intervals = {}
     for line in path.read_text().splitlines():
         fields = line.split(";")
         if any(field.strip() in ("U", "M") for field in fields[variables:]):
             cell = tuple(field.strip().strip('"') for field in fields[:variables])
-            intervals[cell] = float(fields[-6]), float(fields[-5])
+            count = float(fields[variables])
+            below, above = (count * float(field) / 100 for field in fields[-3:-1])
+            intervals[cell] = (
+                _end(float(fields[-6]), count - below, count),
+                _end(float(fields[-5]), count + above, count),
+            )
     return intervals
+
+
+def _end(printed: float, told: float, count: float) -> float:
+    """An end as it is printed, unless the percentage says that it is no whole number."""
+    return printed if abs(printed - told) <= count * 0.0001 + 1e-9 else told

@@ -273,6 +273,7 @@ def _synthesize(draft: Draft) -> None:
 def _suggest(draft: Draft) -> None:
     _judged(draft)
     draft.some(("--most", "3"), ("--changes", "1"), ("--save", "saved"), ("--over", draft.name()))
+    draft.some(("--with-counts",))
     draft.output("table", "json", "csv")
 
 
@@ -318,6 +319,7 @@ def _explore(draft: Draft) -> None:
         ("--rounding", "down"),
         ("--eps", "0.01"),
         ("--no-total",),
+        ("--with-counts",),
         ("--plot", draft.rng.choice(["plot.svg", "plot.html"])),
         ("--best", "best.toml"),
     )
@@ -363,6 +365,7 @@ def _init(draft: Draft) -> None:
     draft.owned(always=True)
     draft.policy()
     draft.some(("--protect", draft.name()), ("--keep-table",), ("--who", "me"), ("--why", "trial"))
+    draft.some(("--with-counts",))
     draft.say("--wait", "1")
 
 

@@ -114,12 +114,13 @@ def ends(entry: int | str | None) -> tuple[float, float]:
     return int(low), int(high)
 
 
-def attacked(instance: dict, attacker: str, work: int) -> tuple[cb.Protected, list[int]]:
+def attacked(instance: dict, attacker: str, work: int, seconds: float | None = None):
+    """A protected table, and the small counts that are exposed."""
     (intruder, marked), below = ATTACKERS[attacker], instance["threshold"]
     table, margins = table_of(instance)
     rule = SmallCounts(below=below, zeros=False, values=2)
     policy = Policy("house", rules=(rule,), intruder=intruder)
-    done = cb.protect(table, *margins, policy=policy, marked=marked, work=work)
+    done = cb.protect(table, *margins, policy=policy, marked=marked, work=work, seconds=seconds)
     return done, Program(done, table, intruder.get("respondents", 0), below).exposed()
 
 
@@ -158,6 +159,6 @@ class _Shown:
 @pytest.mark.parametrize("attacker", ATTACKERS)
 @pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.json")), ids=lambda file: file.stem)
 def test_nothing_is_exposed_in_real_tables(file: Path, attacker: str) -> None:
-    done, exposed = attacked(json.loads(file.read_text()), attacker, work=2)
+    done, exposed = attacked(json.loads(file.read_text()), attacker, work=2, seconds=120)
     assert len(exposed) == unprotectable(done)
     assert not exposed or ATTACKERS[attacker][1]

@@ -129,7 +129,7 @@ def test_a_wrong_proposal_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     none = np.zeros(1, dtype=np.int64)
     row = np.array([0, 3]), np.arange(3), np.array([1, 1, -1]), none, none
     problem = Problem(*ends, *row, none, ())
-    monkeypatch.setattr(module, "_proposed", lambda *_: np.ones(3, dtype=bool))
+    monkeypatch.setattr(module, "proposed_columns", lambda *_: np.ones(3, dtype=bool))
     found = constant_sums(problem, [np.zeros(3, dtype=np.int64)], *every_cell(problem))
     assert not found.forced.any()
     assert not found.sums.any()

@@ -176,3 +176,26 @@ def test_percents_beside_counts_say_what_they_are_printed_of(tmp_path_factory, d
                 values.add(found[cell])
     found = work_out(published, intruder=DULL).tables[0].cells
     assert {cell.labels: set(cell.values) for cell in found} == possible
+
+
+@given(st.lists(st.integers(0, 7), min_size=6, max_size=6))
+def test_what_rounded_figures_can_be(tmp_path_factory, flat):
+    def nearest(found):
+        return {cell: (2 * count + 3) // 6 * 3 for cell, count in found.items()}
+
+    printed = nearest(sums(dict(zip(INNER, flat, strict=True))))
+    lines = [f"{p},{s},{printed[p, s]}" for p, s in CELLS]
+    path = tmp_path_factory.mktemp("rounded") / "table.csv"
+    path.write_text("\n".join(["place,sex,count", *lines]) + "\n", "utf-8")
+    published = cb.read_published(
+        path, hierarchies={"place": PLACES}, totals={"sex": "Total"}, base=3
+    )
+    around = [range(max(printed[cell] - 1, 0), printed[cell] + 2) for cell in INNER]
+    possible = {cell: set() for cell in CELLS}
+    for tried in itertools.product(*around):
+        found = sums(dict(zip(INNER, tried, strict=True)))
+        if nearest(found) == printed:
+            for cell, count in found.items():
+                possible[cell].add(count)
+    found = work_out(published, intruder=DULL).tables[0].cells
+    assert {cell.labels: set(cell.values) for cell in found} == possible

@@ -150,7 +150,8 @@ def test_a_release_that_was_judged(table, request, name):
 def test_releases_that_were_committed_one_after_another(tmp_path_factory, table, one, two, name):
     policy = policy_of(name)
     file = tmp_path_factory.mktemp("game") / "game.ledger"
-    ledger = Ledger.create(file, table, policy, independent=True, who="owner")
+    ledger = Ledger.create(file, table, policy, who="owner")
+    assert ledger.state().independent
     first, second = published(table, one), published(table, two)
     opened = ledger.state()
     if not answered(opened, first, 1, table, UNLIMITED).safe:
@@ -172,7 +173,7 @@ def test_releases_that_were_committed_one_after_another(tmp_path_factory, table,
 
 
 def explored(table, policy):
-    return explore(table, response="b", digits=[0, 1], policy=policy, independent=True)
+    return explore(table, response="b", digits=[0, 1], policy=policy)
 
 
 @settings(max_examples=SOME, suppress_health_check=list(HealthCheck))
@@ -200,7 +201,7 @@ def test_the_best_design(table, name):
 def suggested(table, text, policy):
     """The releases that are suggested, in order, as digests."""
     asked = cb.publish(table, text)
-    found = suggest(table, asked, policy, changes=1, most=3, independent=True)
+    found = suggest(table, asked, policy, changes=1, most=3)
     return found, [one.release.digest for one in found]
 
 
@@ -247,7 +248,7 @@ def test_the_first_suggestion_of_the_readme_can_no_longer_be_inverted():
     assert {tuple(map(tuple, one.counts[2:].tolist())) for one in led} == {
         ((3, 10, 10, 2), (12, 14, 7, 2))
     }
-    shown = suggest(table, asked, changes=1, most=2, independent=True)
+    shown = suggest(table, asked, changes=1, most=2)
     assert shown and all(one.release.digest != old.release.digest for one in shown)
     assert all(one.verdict.independent and one.verdict.safe for one in shown)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from typing import ClassVar
 
 import pytest
 import works
@@ -79,6 +81,50 @@ def test_what_waits_is_taken_back(tmp_path, ending):
                 found.throw(error())
     # The one that was under way, and one that may have been begun meanwhile.
     assert len(list(tmp_path.iterdir())) <= 3
+
+
+class Interrupted(Future):
+    """A future that somebody interrupts while it is asked something; its locks are taken then."""
+
+    asked: ClassVar[list[str]] = []
+    left: ClassVar[list[str]] = []
+    when = ""
+
+    def _ask(self, what):
+        self.asked.append(what)
+        if what == self.when:
+            signal.raise_signal(signal.SIGINT)
+        self.left.append(what)
+
+    def done(self):
+        self._ask("done")
+        return super().done()
+
+    def add_done_callback(self, fn):
+        self._ask("called back")
+        super().add_done_callback(fn)
+
+    def exception(self, timeout=None):
+        self._ask("exception")
+        return super().exception(timeout)
+
+
+@pytest.mark.parametrize("when", ["done", "called back", "exception"])
+def test_futures_are_not_interrupted_while_they_hold_their_locks(monkeypatch, when):
+    monkeypatch.setattr(Interrupted, "when", when)
+    for kept in (Interrupted.asked, Interrupted.left):
+        kept.clear()
+
+    class Direct(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            future = Interrupted()
+            future.set_result(fn(*args, **kwargs))
+            return future
+
+    with pytest.raises(KeyboardInterrupt):
+        list(shared(Direct(), works.slowly, [(k, 0.0) for k in range(5)], pace=Pace(in_flight=2)))
+    assert when in Interrupted.asked
+    assert Interrupted.asked == Interrupted.left
 
 
 def test_no_executor_holds_everything_at_once():

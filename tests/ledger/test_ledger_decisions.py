@@ -64,11 +64,11 @@ def test_hashes_can_be_worked_out_from_what_is_exported(file):
 def test_the_public_history_tells_the_policies_and_what_went_out_under_them(file):
     ledger = kept(file)
     ledger.commit("[a]", why="spring")
-    ledger.set_policy("strict", why="a new law", independent=True)
+    ledger.set_policy("strict", why="a new law", independent=False)
     opened, released, policy = ledger.export()["entries"]
     assert opened["variables"] == ["a", "b"]
-    assert (opened["policy"]["name"], opened["independent"]) == ("small-counts", False)
-    assert (policy["policy"]["name"], policy["independent"]) == ("strict", True)
+    assert (opened["policy"]["name"], opened["independent"]) == ("small-counts", True)
+    assert (policy["policy"]["name"], policy["independent"]) == ("strict", False)
     assert (released["policy"], released["table_version"]) == ("small-counts", 1)
     assert released["release_digest"] == cb.publish(TABLE, "[a]").digest
 

@@ -158,7 +158,7 @@ def test_a_file_that_was_there_stays_if_no_ledger_can_be_made_in_it(tmp_path):
 
 
 def test_a_missing_table_is_named_by_its_version(tmp_path):
-    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann")
+    ledger = Ledger.create(tmp_path / "x.ledger", TABLE, who="ann", independent=False)
     with pytest.raises(cb.InvalidInput, match="not the table; supply it again"):
         ledger.ask("[a]")
     more = cb.Table(DOMAIN, TABLE.counts + 5)

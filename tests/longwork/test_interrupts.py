@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import cellbounds as cb
+from cellbounds.cli.interrupts import Interruption
 from strategies import LONG
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
@@ -161,6 +163,24 @@ def test_who_interrupts_the_end_changes_nothing(tmp_path):
 def test_interruptions_in_destructors_are_not_lost(tmp_path):
     work = "Stubborn()\ntime.sleep(600)"
     assert work_interrupted(tmp_path, work) == (130, "", "interrupted\n")
+
+
+def test_nothing_is_raised_where_it_would_be_lost_again():
+    """The hook for what nobody can catch: what is raised there nobody can catch either."""
+    interruption = Interruption()
+
+    class Again:
+        def send(self, _content):
+            interruption.handle(signal.SIGINT, sys._getframe())
+
+    with interruption.signals, interruption.wake:
+        with pytest.raises(KeyboardInterrupt):
+            interruption.handle(signal.SIGINT, None)
+        interruption.wake = Again()
+        interruption.unraisable(SimpleNamespace(exc_value=KeyboardInterrupt()))
+    assert not interruption.raised
+    with pytest.raises(KeyboardInterrupt):
+        interruption.handle(signal.SIGINT, None)
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ def test_options_reach_the_search(run, tmp_path):
     (tmp_path / "cost.toml").write_text('"[county]" = [0, 0, 0, 0]\n')
     options = "--cost", "cost.toml", "--work", 5, "--prefer", "[education]", "--no-total"
     ran = run("protect", "t.csv", ALL, *options, "--intruder", "zeros=never", "--format", "json")
-    result = json.loads(ran.output)
+    result = json.loads(ran.stdout)
     assert result["costing"] == "by the weights given"
     assert result["policy"]["intruder"] == {"zeros": "never"}
 

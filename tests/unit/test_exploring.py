@@ -9,13 +9,15 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds.disclosure.exploring import Frontier, design_search, explore
+from cellbounds.disclosure import exploring
+from cellbounds.disclosure.exploring import Frontier, design_search
 from cellbounds.disclosure.exploring.design_search import Measures, measured
 from cellbounds.disclosure.exploring.designs import Design, Way
 from cellbounds.disclosure.exploring.frontier import JudgedDesign
@@ -28,8 +30,12 @@ from cellbounds.disclosure.policies import (
     PosteriorChance,
     SmallCounts,
 )
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.results.charts import save_chart
 from cellbounds.runtime.workers import Until
+
+explore = partial(exploring.explore, independent=False)
+"""Designs chosen by the counts alone, unless a test says otherwise."""
 
 ZEROS = Policy("zeros", rules=[SmallCounts(at_most=3, values=2)])
 CHILDREN = cb.datasets.read("delinquent")
@@ -652,7 +658,8 @@ def torn(file, line):
     return write(file, line)
 os.write = torn
 budget = cb.Budget(checkpoint=sys.argv[1])
-explore(cb.datasets.read("koch4"), response="recovery", digits=[1, 2], budget=budget)
+koch = cb.datasets.read("koch4")
+explore(koch, response="recovery", digits=[1, 2], budget=budget, independent=False)
 """
 
 
@@ -756,3 +763,19 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
             digits=[1],
             budget=cb.Budget(checkpoint=tmp_path / "search.jsonl"),
         )
+
+
+def test_the_best_design_holds_against_a_rerun_unless_somebody_says_otherwise():
+    found = exploring.explore(CHILDREN, response="education", digits=[1])
+    assert found.independent
+    assert found.signal.startswith("holds against whoever reruns it")
+    assert explore(CHILDREN, response="education", digits=[1]).signal == CANNOT_RERUN
+
+
+def test_of_larger_tables_it_is_said_that_nothing_was_rerun():
+    domain = cb.Domain({"a": list("xy"), "b": [str(level) for level in range(600)]})
+    table = cb.Table(domain, np.arange(1200).reshape(2, 600) % 7)
+    found = exploring.explore(table, response="a", givens=[()], digits=[1])
+    assert not found.independent
+    assert found.best is not None
+    assert found.signal == f"{CANNOT_RERUN}: tables of so many cells are not rerun"

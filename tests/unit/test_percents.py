@@ -44,6 +44,10 @@ WAYS = {
         "Region;Men;Women;Total\nNorth;x (33,3%);x (66,7%);6\n"
         "South;8 (40,0%);12 (60,0%);20\nTotal;10 (38,5%);16 (61,5%);26\n"
     ),
+    "whole percents in brackets": (
+        "Region;Men;Women;Total\nNorth;x (33);x (67);6\nSouth;20 (95);1 (5);21\n"
+        "Total;22 (81);5 (19);27\n"
+    ),
     "rows below": (
         "Region,,Men,Women,Total\nNorth,n,x,x,6\n,%,33.3,66.7,100\nSouth,n,8,12,20\n"
         ",%,40.0,60.0,100\nTotal,n,10,16,26\n,%,38.5,61.5,100\n"
@@ -142,6 +146,25 @@ def test_numbers_with_footnotes_are_numbers(tmp_path):
     published = read(text, tmp_path)
     assert "6 numbers with the mark of a footnote" in str(published)
     assert published.tables[0].entries["North", "Women"] == 6
+
+
+def test_raised_marks_of_a_page_are_no_digits(tmp_path):
+    page = (
+        "<table><tr><th>Region</th><th>Men</th><th>Women<sup>2</sup></th><th>Total</th></tr>"
+        "<tr><th>North</th><td>8<sup>1</sup></td><td>2<sup>[a]</sup></td><td>10</td></tr>"
+        "<tr><th>South</th><td>3</td><td>4</td><td>7<sup></sup></td></tr></table>"
+    )
+    (tmp_path / "t.html").write_text(page, "utf-8")
+    entries = cb.read_published(tmp_path / "t.html").tables[0].entries
+    assert entries["North", "Men"] == 8
+    assert entries["North", "Women[2]"] == 2
+    assert entries["South", "Total"] == 7
+
+
+def test_headings_between_rows_are_asked_about(tmp_path):
+    text = "Place,Men,Women\nNorth,,\nN1,1,2\nN2,3,4\nSouth,,\nS1,5,6\n"
+    with pytest.raises(cb.InvalidInput, match="the row 'South' has a label and no figures"):
+        read(text, tmp_path)
 
 
 def test_excel_shows_fewer_decimals_than_it_stores(tmp_path):

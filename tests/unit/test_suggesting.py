@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
+from functools import partial
 from importlib import resources
 
 import jsonschema
@@ -14,9 +16,11 @@ import pytest
 import cellbounds as cb
 from cellbounds import cli
 from cellbounds.cli.searches import suggest as command
+from cellbounds.disclosure import suggesting
 from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.suggesting import near_releases, suggest
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
+from cellbounds.disclosure.suggesting import near_releases
 from cellbounds.disclosure.suggesting.changes import (
     coarser_counts,
     drop_variable,
@@ -30,6 +34,9 @@ from cellbounds.disclosure.suggesting.changes import (
 from cellbounds.disclosure.suggesting.plans import Drafts
 from cellbounds.disclosure.suggesting.suppression import suppress
 from cellbounds.utility.retained_utility import retained
+
+suggest = partial(suggesting.suggest, independent=False)
+"""The search by the counts alone, unless a test says otherwise."""
 
 CZECH = [
     44, 5, 23, 7, 35, 4, 24, 4, 129, 9, 50, 9, 109, 14, 51, 5,
@@ -678,3 +685,42 @@ def test_suggestions_for_a_hierarchy_name_its_level(places):
     found = cb.suggest(places, cb.publish(places, "[place,sex]"), seconds=20)
     kinds = {change.kind: change.sentence for one in found for change in one.changes}
     assert kinds["coarser-level"].startswith("recode place to region")
+
+
+def test_by_default_what_is_shown_holds_against_a_rerun():
+    table = cb.Table(cb.Domain({"a": list("xy"), "b": list("pq")}), [[1, 5], [4, 6]])
+    release = cb.publish(table, "[b|a]@3")
+    found = suggesting.suggest(table, release, changes=1)
+    assert found.independent
+    assert len(found)
+    assert all(one.verdict.independent for one in found)
+    assert [one.sentence for one in found] == [
+        one.sentence for one in suggest(table, release, changes=1, independent=True)
+    ]
+
+
+def test_what_is_not_rerun_by_default_is_said_to_be_safe_if_nobody_does(children):
+    domain = cb.Domain({"a": list("xy"), "b": [str(level) for level in range(600)]})
+    counts = np.full((2, 600), 7)
+    counts[0, 0] = 1
+    large = cb.Table(domain, counts)
+    chance = cb.publish(children, "[county,education]~5", count_rounding="random", rng=3)
+    for table, release in ((large, cb.publish(large, "[b]", "[a|b]@3")), (children, chance)):
+        found = suggesting.suggest(table, release, "opensafely", changes=1, most=1)
+        assert not found.independent
+        assert CANNOT_RERUN in found.warning
+        assert not found.searched.unrepeatable
+
+
+def test_what_the_budget_left_open_comes_last_and_says_so(children):
+    """A budget that ends before anything was rerun: all is safe by the counts alone."""
+    release = cb.publish(children, "[education|county]@2")
+    ended = replace(suggest(children, release, changes=1), independent=True)
+    assert CANNOT_RERUN in str(ended)
+    assert "what is not marked holds" in ended.warning
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1])
+def test_independent_is_true_false_or_left_open(children, wrong):
+    with pytest.raises(cb.InvalidInput, match="give True, False or None"):
+        suggest(children, cb.publish(children, "[county]"), independent=wrong)

@@ -1557,6 +1557,38 @@ def test_ranges(entry):
     assert (statement.least[1], statement.most[1]) == (0, None)
 
 
+def test_a_number_that_was_not_hidden_is_at_least_the_threshold():
+    """Rounded to 10 are 8 to 12; below 9 they were hidden."""
+    said = margin("a", [10, "<9"], base=5, rounding="nearest", below=9)
+    statement = read_statement(said, 0, Space(DOMAIN, {}))
+    assert (statement.least, statement.most) == ([9, 0], [12, 8])
+    with pytest.raises(cb.InvalidInput, match="below"):
+        read_statement(
+            margin("a", [10, 5], base=5, rounding="nearest", below=1), 0, Space(DOMAIN, {})
+        )
+
+
+KEYS = {"0": {"0": "1"}, "1": {"0": "1/2", "3": "1/2"}, "2": {"0": "1/4", "2": "1/2", "4": "1/4"}}
+NOISES = {
+    # By hand: the counts that may be shown as 4, and as 0.
+    "differences": ({"-1": "1/2", "0": "0", "2": "1/2"}, [2, 5], [1]),
+    "chances": (KEYS, [2], [0, 1, 2]),
+    # Beyond 2 a count is shown as two less, as it is, or as two more.
+    "cell key": (KEYS, [2, 4, 6], [0, 1, 2]),
+}
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_counts_that_lead_to_a_figure_with_noise(kind):
+    given, *possible = NOISES[kind]
+    said = margin("a", [4, 0], noise={kind: given})
+    statement = read_statement(said, 0, Space(DOMAIN, {}))
+    for place, counts in enumerate(possible):
+        held = range(statement.least[place], statement.most[place] + 1)
+        listed = statement.values.get(place)
+        assert [count for count in held if listed is None or count in listed] == counts
+
+
 LABELS = cb.Domain(
     {"a": [1, ("x", 2), "z"], "b": ["p", "q"]},
     groupings={"some": cb.Grouping("a", {"low": [1], "rest": [("x", 2), "z"]})},
@@ -1566,6 +1598,8 @@ KINDS = {
     "a total from below": cb.Total(lower=3),
     "a margin": cb.Margin(["b", "a"], [["<5", "<=5", 0], [">5", ">=5", "5-7"]]),
     "a rounded margin": cb.Margin(["some"], [10, 5], base=5, rounding="nearest"),
+    "a margin with a threshold": cb.Margin(["some"], [10, "<9"], base=5, below=9),
+    "a margin with noise": cb.Margin(["some"], [4, 0], noise={"cell key": KEYS}),
     "knowledge": cb.Known(["a", "b"], upper=8, values={(1, "p"): [7, 0], ("z", "q"): [3]}),
     "a sum": cb.Linear(["a"], [Fraction(-3, 2), 0, 3], lower=Fraction(-7, 4), upper=8),
     "a sum from below": cb.Linear(["b"], [2, 4], lower=3),

@@ -8,6 +8,7 @@ has to prove it again.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from cellbounds.model.problem import Problem, raw_problem
 from cellbounds.model.targets import asked_about
 from cellbounds.results import Unbounded
 from cellbounds.results.cell_index import Position
-from cellbounds.results.solution import Query, Solution, Unsolved
+from cellbounds.results.solution import Constants, Query, Solution, Unsolved
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.runtime.budget import Budget, stopped_late
 from cellbounds.runtime.interrupts import Late
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from cellbounds.certificates.verifying.row_proofs import RowProofs
 
 FORMAT = "cellbounds-certificate/2"
+
+MANY_FORMAT = "cellbounds-known/1"
+"""Of many cells, which are known exactly."""
 
 SIDES = ("lower", "upper")
 
@@ -83,11 +87,20 @@ def certify(
             "a public certificate may not use witnesses that lean on the owner's table; ask "
             "bounds(release) without start= and certify that"
         )
+    release_values = release.to_dict()
+    head = {
+        "version": __version__,
+        "public": not from_table if public is None else public,
+        "release": {"digest": release.digest, **release_values},
+        "over": list(question.over),
+    }
+    constants = worked.constants(budget)
+    if constants is not None:
+        return head | known_cells(constants, question.figures(release.domain))
     ends = worked.bounds()
     attained = worked.attained() or ends
     places, margin = question.places(release.domain), release.domain.project(question.over)
     asked = asked_about(release.domain, question.over, question.cells)
-    release_values = release.to_dict()
     support = _Support(worked, partial(_Prover, release, release_values, budget))
     claims = [
         (index, side, ends[side][places.spot(index)], attained[side][places.spot(index)])
@@ -123,10 +136,7 @@ def certify(
             entry["upper"]["proof"] = {"kind": "method", "text": "no table was found"}
     certificate = {
         "format": FORMAT,
-        "version": __version__,
-        "public": not from_table if public is None else public,
-        "release": {"digest": release.digest, **release_values},
-        "over": list(question.over),
+        **head,
         "kind": "sharp",
         "method": worked.method,
         "evidence": worked.evidence.value,
@@ -134,6 +144,30 @@ def certify(
         "cells": cells,
     }
     return certificate | ({"rows": list(support.rows.values())} if support.rows else {})
+
+
+def known_cells(found: Constants, figures: IntArray) -> dict[str, Any]:
+    """Which of many cells are known exactly, in few numbers: tables as what changes in them."""
+    first, *others = found.tables
+    changed = [(where, table[where] - first[where]) for table in others
+               for where in [np.flatnonzero(table != first)]]  # fmt: skip
+    used, places = np.unique(found.figures, axis=0, return_inverse=True)
+    rows, times = places.ravel().tolist(), found.times.tolist()
+    return {
+        "format": MANY_FORMAT,
+        "kind": "known",
+        "known": figures[found.known].tolist(),
+        "told": figures[found.told].tolist(),
+        "moving": figures[found.moving].tolist(),
+        "table": first.tolist(),
+        "changes": [[where.tolist(), by.tolist()] for where, by in changed],
+        "figures": used.tolist(),
+        # A figure alone, or figures and how often each is taken.
+        "steps": [
+            rows[begin] if end - begin == 1 else [rows[begin:end], times[begin:end]]
+            for begin, end in itertools.pairwise(found.starts.tolist())
+        ],
+    }
 
 
 def _missing(reached: Any) -> bool:

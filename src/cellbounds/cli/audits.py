@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,13 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.intruders import policy_given, read_knowledge
 from cellbounds.cli.options import Given, option
-from cellbounds.cli.outputs import check_outputs, check_suffix, unwritten, write_text
+from cellbounds.cli.outputs import (
+    check_outputs,
+    check_suffix,
+    unwritten,
+    write_certificate,
+    write_text,
+)
 from cellbounds.cli.sheet_options import check_release_file, is_release_file, sheet_options
 from cellbounds.errors import InvalidInput
 from cellbounds.results import Attainable, Bounds
@@ -25,9 +30,6 @@ if TYPE_CHECKING:
     from cellbounds.data.domain import Label
     from cellbounds.disclosure.auditing import Audit
     from cellbounds.disclosure.policies import Policy
-
-CERTIFYING = 0.75
-"""The part of what is left for finding witnesses and proofs; then they are to be written."""
 
 
 @options.command
@@ -101,7 +103,7 @@ def audit(given: Given) -> int:
                     start, again = table if leaning else None, part.share(0.5)
                     with stopped_late(again):
                         answer = bounds(release, over=over, start=start, budget=again)
-                _write_certificate(answer, given, part, private=leaning)
+                write_certificate(answer, given.certificate, part, private=leaning)
         if given.reports or given.style == "html":
             progress.say("writing the report")
             report = found.report(
@@ -142,14 +144,6 @@ def _checked_secret(given: Given) -> bytes | None:
     if not secret:
         raise InvalidInput(f"{given.key} is empty; put a secret into it, such as 32 random bytes")
     return secret
-
-
-def _write_certificate(
-    answer: Attainable | Bounds, given: Given, budget: Budget, *, private: bool
-) -> None:
-    certificate = answer.certificate(budget=budget.share(CERTIFYING))
-    text = json.dumps(certificate, ensure_ascii=False) + "\n"
-    write_text(text, given.certificate, "json", private=private)
 
 
 @options.command
@@ -219,7 +213,7 @@ def attack(given: Given) -> int:
                     again = part.share(0.5)
                     with stopped_late(again):
                         answer = attainable(release, over=over, cells=cells, budget=again)
-                _write_certificate(answer, given, part, private=False)
+                write_certificate(answer, given.certificate, part, private=False)
     write_text(text, given.output, given.style)
     if isinstance(found, Attainable):
         return options.SAFE

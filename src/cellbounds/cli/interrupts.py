@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -50,7 +50,7 @@ class Interruption:
 
     def handle(self, _number: int, frame: FrameType | None) -> None:
         """What the main thread does about Ctrl-C."""
-        if self.raised or self.over.is_set() or _is_importing(frame):
+        if self.raised or self.over.is_set() or _is_unsafe(frame):
             return
         self._when = time.monotonic()
         self._raised.set()
@@ -59,9 +59,9 @@ class Interruption:
     def unraisable(self, error: Any) -> None:
         """What is done about an error that nobody can catch: one in a destructor, say."""
         if isinstance(error.exc_value, KeyboardInterrupt):
-            self._raised.clear()
+            self._raised.clear()  # nothing is raised in here, where it would be lost for good
             self.wake.send(bytes([signal.SIGINT]))
-        else:
+        elif not self._when:  # else what was interrupted may complain of that
             self.hook(error)
 
     def watch(self) -> None:
@@ -72,7 +72,7 @@ class Interruption:
             if self.raised and time.monotonic() > self._when + ONCE:
                 end_now("interrupted", INTERRUPTED)
             end = time.monotonic() + GRACE
-            while not self._raised.wait(OFTEN) and not self.over.is_set():
+            while not self._is_settled() and not self.over.is_set():
                 if time.monotonic() > end:
                     end_now("interrupted", INTERRUPTED)
                 # Also if the main thread waits for something.
@@ -82,10 +82,25 @@ class Interruption:
                 else:
                     _thread.interrupt_main()
 
+    def _is_settled(self) -> bool:
+        """Whether it is raised; the signals that were sent until then are no others."""
+        if not self._raised.wait(OFTEN):
+            return False
+        self.signals.setblocking(False)
+        with suppress(BlockingIOError):
+            while self.signals.recv(1024):
+                pass
+        self.signals.setblocking(True)
+        return self.raised  # it may have been swallowed meanwhile
 
-def _is_importing(frame: FrameType | None) -> bool:
+
+def _is_unsafe(frame: FrameType | None) -> bool:
+    """Whether something is being imported, or nobody could catch what is raised."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        code = frame.f_code
+        if code.co_filename.startswith("<frozen importlib"):
+            return True
+        if code is Interruption.unraisable.__code__:
             return True
         frame = frame.f_back
     return False

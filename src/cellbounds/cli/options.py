@@ -552,6 +552,11 @@ def effort_options(
             "on is sent there, also the confidential table.",
         ),
         memory_option,
+        option(
+            "--device NAME",
+            "Work on large arrays there: cpu, or what torch calls an accelerator, such as cuda.",
+            default="cpu",
+        ),
     )
 
 
@@ -587,7 +592,7 @@ def working(
                 from cellbounds.runtime.workers.cluster import cluster
 
                 workers = stack.enter_context(cluster(scheduler))
-            declared = Budget(given.seconds, None, workers, state, progress.step)
+            declared = Budget(given.seconds, None, workers, state, progress.step, given.device)
             yield progress, stack.enter_context(running(declared, resumes=True, stops=False))
     except KeyboardInterrupt:
         if not work:

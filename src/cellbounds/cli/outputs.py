@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from cellbounds.text import legible
 
 if TYPE_CHECKING:
     from cellbounds.report.formats import Renderable
+    from cellbounds.results.answers import CertifiedAnswer
 
 
 def check_suffix(path: str, suffixes: Sequence[str]) -> None:
@@ -195,3 +197,14 @@ def _drop(stream: TextIO) -> None:
     # What stands in for a standard stream in a test or a notebook may have no descriptor.
     with suppress(OSError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+CERTIFYING = 0.75
+"""The part of what is left for finding witnesses and proofs; then they are to be written."""
+
+
+def write_certificate(answer: CertifiedAnswer, path: str, budget: Budget, *, private: bool) -> None:
+    """Write the certificate of an answer."""
+    certificate = answer.certificate(budget=budget.share(CERTIFYING))
+    text = json.dumps(certificate, ensure_ascii=False) + "\n"
+    write_text(text, path, "json", private=private)

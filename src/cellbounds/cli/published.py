@@ -7,9 +7,16 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.intruders import policy_given, policy_was_given, read_knowledge
 from cellbounds.cli.options import Given, option
-from cellbounds.cli.outputs import check_outputs, check_suffix, say, write_text
+from cellbounds.cli.outputs import (
+    check_outputs,
+    check_suffix,
+    say,
+    unwritten,
+    write_certificate,
+    write_text,
+)
 from cellbounds.cli.sheet_options import read_sheets, sheet_options
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.runtime.budget import stopped_late
 
 STYLES = ("gausssuppression", "sdctable", "rtauargus")
@@ -56,17 +63,17 @@ def show(given: Given) -> int:
 
 
 def attack_tables(given: Given) -> int:
-    """Show what anybody can work out about the cells of tables that show no number."""
+    """Show what anybody can work out about the cells of tables that do not show their count."""
     from cellbounds.disclosure.published_cells import work_out
     from cellbounds.report.published_report import render
 
-    for name in ("over", "cells", "certificate", "state"):
+    for name in ("over", "cells", "state"):
         if getattr(given, name):
             raise InvalidInput(
                 f"--{name.removesuffix('s')} goes with a release file; write one with `cellbounds "
                 "show FILE --release FILE.toml` and attack that"
             )
-    check_outputs([given.output], [*given.release, *given.knows, given.policy])
+    check_outputs([given.certificate, given.output], [*given.release, *given.knows, given.policy])
     # The budget that is there anyway is not for ranges of thousands of cells.
     source = click.get_current_context().get_parameter_source("seconds")
     told = source is not click.core.ParameterSource.DEFAULT
@@ -74,6 +81,13 @@ def attack_tables(given: Given) -> int:
     with options.working(given, what, seconds=given.seconds) as (progress, budget):
         with stopped_late(budget):
             published = read_sheets(given.release, given)
+            margins = len(published.questions())
+            if given.certificate is not None and margins != 1:
+                raise InvalidInput(
+                    f"--certificate is of one margin with cells that show no number, and there are "
+                    f"{margins}; write the release with `cellbounds show FILE --release FILE.toml` "
+                    "and attack that, --over one of them"
+                )
             knows = read_knowledge(given, published.release.domain)
             policy = policy_given(given)
         with stopped_late(budget):
@@ -82,10 +96,16 @@ def attack_tables(given: Given) -> int:
                 knows=knows,
                 intruder=policy.against,
                 policy=policy if policy_was_given() else None,
-                every_count=told,
+                every_count=told or policy_was_given(),
                 progress=progress.say,
                 budget=budget,
             )
         text = render(risk, given.style, everything=given.everything)
+        if given.certificate is not None:
+            progress.say("certifying")
+            with unwritten(given.certificate):
+                if not risk.answers:
+                    raise Unsettled("nothing was worked out within the budget; give more seconds")
+                write_certificate(risk.answers[0], given.certificate, budget, private=False)
     write_text(text, given.output, given.style)
     return options.STATUSES[risk.outcome.value]

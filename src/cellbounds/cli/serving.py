@@ -38,6 +38,7 @@ from cellbounds.runtime.files import library, write_whole
 )
 @option("--https", "Browsers reach it by https, through a proxy.", "secure")
 @option("--workers INTEGER", "Processes that do the work.", default=2)
+@option("--seconds FLOAT", "For a search, an audit, a decision.", default=30.0)
 @option("--upload-mib INTEGER", "The largest file that is taken.", "upload", default=32)
 @option("--token-file FILE", "Write a token for programs there, for one user alone.", "token_file")
 @option("--no-open", "Do not open a browser.", "quiet")
@@ -50,7 +51,8 @@ def serve(given: Given) -> int:
     library("starlette", needed_for="pages in the browser", extra="web")
     library("uvicorn", needed_for="pages in the browser", extra="web")
     from cellbounds.web.request_pages import judge_waiting
-    from cellbounds.web.serving import opened_site, serve as serve_site
+    from cellbounds.web.serving import opened_site
+    from cellbounds.web.serving import serve as serve_site
     from cellbounds.web.settings import Settings, listed
 
     check_outputs([given.token_file], [given.what, *given.tables])
@@ -62,6 +64,7 @@ def serve(given: Given) -> int:
         header=given.header,
         secure=given.secure,
         workers=given.workers,
+        thorough=given.seconds,
         upload=given.upload * 2**20,
     )
     token = None if given.token_file is None else secrets.token_urlsafe(32)

@@ -389,6 +389,7 @@ def _wide(
     stubs: list[list[str]] = []
     for row in body:
         stubs.append(_filled_down(row[:index], stubs[-1] if stubs else [""] * index))
+    _check_headings(where, stubs, [row[index:] for row in body])
     columns = [[labels[k] for labels in heads] for k in range(len(heads[0]))]
     # Rows that are called percents first: the columns then are what the others hold.
     called = [line for line, stub in enumerate(stubs) if any(map(names_percents, stub))]
@@ -423,6 +424,17 @@ def _wide(
     deep = {} if len(set(depths.values())) == 1 else {variables[index - 1]: depths}
     percents = tuple(SheetPercents(*kind, figures) for kind, figures in found.items())
     return SheetTable(where, title, tuple(variables), cells, stands, deep, (), False, percents)
+
+
+def _check_headings(where: str, stubs: list[list[str]], figures: list[list[str]]) -> None:
+    """Refuse a row with a label and nothing else between others: what it heads is not known."""
+    for stub, row in zip(stubs[:-1], figures[:-1], strict=True):
+        if len(stub) == 1 and stub[0] and not any(map(_filled, row)):
+            raise InvalidInput(
+                f"{where}: the row {stub[0]!r} has a label and no figures; if it heads the rows "
+                "below, write it into a column of its own before them; if its counts are not "
+                "known, write ':' into its cells"
+            )
 
 
 def _indent(text: str) -> int:

@@ -39,7 +39,7 @@ _WHOLE = re.compile(r"([0-9]+)(?:[.,]0+)?")
 _DECIMAL = re.compile(r"[-+]?[0-9]+[.,][0-9]+\s?%?|[-+]?[0-9]+\s?%|-[0-9]+")
 _POINTED = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+")
 _FOOTNOTE = re.compile(
-    r"([0-9].*?)\s*(?:\*+|[†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\(?[a-z]\)|\([0-9]\)|\[[a-z0-9]{1,2}\])", re.IGNORECASE
+    r"([0-9].*?)\s*(?:\*+|[†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\(?[a-z]\)|\([0-9]\)|\[[a-z0-9, ]{1,6}\])", re.IGNORECASE
 )
 _RANGE = re.compile(r"([0-9]+)\s*(?:-|–|to|\.\.)\s*([0-9]+)", re.IGNORECASE)
 _LESS = re.compile(r"(?:n\s*)?(<=|<|≤|>=|>|≥)\s*([0-9]+)", re.IGNORECASE)

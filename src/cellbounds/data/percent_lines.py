@@ -12,11 +12,17 @@ from cellbounds.errors import InvalidInput
 
 def apart(body: list[list[str]], index: int) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
     """Counts without the percents in brackets behind them, and these by row and column."""
-    pairs = {
-        (line, column): pair
+    places = [
+        (line, column, text)
         for line, row in enumerate(body)
         for column, text in enumerate(row)
-        if column >= index and (pair := beside(text)) is not None
+        if column >= index
+    ]
+    brief = any(beside(text) is not None for _, _, text in places)
+    pairs = {
+        (line, column): pair
+        for line, column, text in places
+        if (pair := beside(text, brief=brief)) is not None
     }
     if not pairs:
         return body, {}

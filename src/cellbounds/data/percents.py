@@ -32,7 +32,8 @@ _SAYS = re.compile(
     rf"per cent|(?<!\w)(?:{'|'.join(map(re.escape, _WORDS.split()))})(?!\w)|%", re.IGNORECASE
 )
 _FIGURE = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s?%?")
-_BESIDE = re.compile(r"(.*\S)\s*\(\s*([0-9]+(?:[.,][0-9]+)?\s?%|[0-9]+[.,][0-9]+)\s*\)")
+_BESIDE = re.compile(r"(.*\S)\s*\(\s*([0-9]+(?:[.,][0-9]+)?\s?%|[0-9]+[.,][0-9]+|[0-9]{2,3})\s*\)")
+_BRIEF = re.compile(r"(.*\S)\s*\(\s*([0-9])\s*\)")
 _CLASS = re.compile(r"[0-9]\s*(?:%|per\s?cent)", re.IGNORECASE)
 _ROUNDINGS = ("nearest", "half-even")
 _SHIFTS = {"percent": 100, "proportion": 1}
@@ -75,8 +76,10 @@ def figure_of(text: str) -> str | None:
     return None if found is None else found[1].replace(",", ".")
 
 
-def beside(text: str) -> tuple[str, str] | None:
+def beside(text: str, *, brief: bool = False) -> tuple[str, str] | None:
     """A count or a mark, and the percent in brackets behind it; None if there is none.
+
+    A single digit is the mark of a footnote unless others in the table are percents (`brief`).
 
     Examples
     --------
@@ -84,6 +87,8 @@ def beside(text: str) -> tuple[str, str] | None:
     (('12', '5.3%'), ('x', '0,4'), None)
     """
     found = _BESIDE.fullmatch(text.strip())
+    if found is None and brief:
+        found = _BRIEF.fullmatch(text.strip())
     return None if found is None else (found[1], found[2])
 
 

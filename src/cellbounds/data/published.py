@@ -155,6 +155,13 @@ class PublishedTable:
         )
 
     @property
+    def inexact(self) -> tuple[Cell, ...]:
+        """The cells whose number is rounded or noisy, so that it is not the count."""
+        if self.base is None and self.noise is None:
+            return ()
+        return tuple(cell for cell, entry in self.entries.items() if isinstance(entry, int))
+
+    @property
     def shows_zeros(self) -> bool:
         """Whether some cell is printed as zero, so that a hidden count is at least 1."""
         exact = self.base is None and self.noise is None

@@ -1,4 +1,4 @@
-"""What anybody can work out about the cells of published tables that show no number."""
+"""What anybody can work out about the cells of published tables that do not show their count."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cellbounds.disclosure.policies.policy import Policy
 from cellbounds.disclosure.policies.rule import DEPENDS, RUNS, CellRule
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
 from cellbounds.errors import InconsistentRelease, InvalidInput, Unsettled
-from cellbounds.results import ValueSet
+from cellbounds.results import Attainable, ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
@@ -45,7 +45,8 @@ class TableRisk:
     table
         The table as it was understood.
     cells
-        Each cell that shows no number, with the counts that it can have; in the order of print.
+        Each cell that shows no count (none at all, or a rounded or noisy one), with the counts that
+        it can have.
     """
 
     table: PublishedTable
@@ -58,8 +59,8 @@ class TableRisk:
 
     @property
     def hidden(self) -> list[CellRisk]:
-        """The cells whose count was suppressed."""
-        hidden = frozenset(self.table.hidden)
+        """The cells whose count was suppressed, rounded or changed by noise."""
+        hidden = frozenset((*self.table.hidden, *self.table.inexact))
         return [cell for cell in self.cells if cell.labels in hidden]
 
 
@@ -82,8 +83,10 @@ class PublishedRisk:
     policy
         What they were judged by; None if only counts that are known exactly matter.
     findings
-        What its rules say of each table, cell by cell: of those that show no number, and of the
-        figures that are shown.
+        What its rules say of each table, cell by cell: of counts that are not shown, and of figures
+        that are.
+    answers
+        What was worked out, margin by margin, for certificates.
     """
 
     published: Published
@@ -93,6 +96,7 @@ class PublishedRisk:
     sentences: tuple[str, ...] = ()
     policy: Policy | None = None
     findings: tuple[tuple[Finding, ...], ...] = ()
+    answers: tuple[Attainable, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -105,7 +109,7 @@ class PublishedRisk:
 
     @property
     def disclosed(self) -> int:
-        """How many suppressed counts are known exactly."""
+        """How many suppressed or rounded counts are known exactly."""
         return sum(cell.disclosed is True for one in self.tables for cell in one.hidden)
 
     @property
@@ -134,7 +138,7 @@ def work_out(
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> PublishedRisk:
-    """Work out every count that cells can have which show no number.
+    """Work out every count that cells can have which do not show it.
 
     Parameters
     ----------
@@ -170,20 +174,22 @@ def work_out(
     """
     begun = time.perf_counter()
     if policy is not None:
-        _check_asked(policy, published)
+        _check_asked(policy)
     if intruder is None:
         intruder = USUAL if policy is None else policy.against
     try:
         known = _with_zeros_shown(published, knows, intruder, budget)
-        found, notes = _found(published, known, every_count, progress, budget)
+        found, notes, answers = _found(published, known, every_count, progress, budget)
     except InconsistentRelease:
         # Zeros that are printed do not mean that none is hidden, then.
         known = informed(published.release, None, knows, intruder, effort=budget)
-        found, notes = _found(published, known, every_count, progress, budget)
+        found, notes, answers = _found(published, known, every_count, progress, budget)
     tables = tuple(
         TableRisk(
             table,
-            tuple(CellRisk(cell, found[id(table)][cell]) for cell in table.unsure),
+            tuple(
+                CellRisk(cell, found[id(table)][cell]) for cell in (*table.unsure, *table.inexact)
+            ),
         )
         for table in published.tables
     )
@@ -201,11 +207,12 @@ def work_out(
         known.sentences,
         policy,
         () if policy is None else tuple(tuple(_findings(one, policy)) for one in tables),
+        answers,
     )
 
 
-def _check_asked(policy: Policy, published: Published) -> None:
-    """Refuse rules and figures that single cells are not enough for."""
+def _check_asked(policy: Policy) -> None:
+    """Refuse rules that single cells are not enough for."""
     instead = (
         "write the tables as a release file (`cellbounds show FILE --release FILE.toml`) and "
         "attack that"
@@ -221,21 +228,18 @@ def _check_asked(policy: Policy, published: Published) -> None:
             f"the policy {policy.name} asks what respondents learn, which is not asked of tables; "
             f"{instead}"
         )
-    if any(table.base or table.noise is not None for table in published.tables):
-        raise InvalidInput(
-            f"the policy {policy.name} for a table whose figures are rounded or noisy, each of "
-            f"which would have to be worked out; {instead}"
-        )
 
 
 def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
     """What rules say of hidden counts and ranges, and of the figures that are shown."""
     table = one.table
-    at = table.variables
+    at, inexact = table.variables, frozenset(table.inexact)
     for rule in policy.rules:
         for cell, entry in table.entries.items():
             count = 0 if entry == ZERO else entry
-            if isinstance(count, int) and rule.unshown(np.array([count])).item():
+            # A rounded figure is no count: what it can be is worked out below.
+            exact = rule.about_figures or cell not in inexact
+            if isinstance(count, int) and exact and rule.unshown(np.array([count])).item():
                 words = "the figure is shown"
                 yield Finding(rule.name, Outcome.UNSAFE, at, cell, words, "hiding it", figure=True)
         if not isinstance(rule, CellRule):
@@ -257,11 +261,12 @@ def _found(
     every_count: bool | None,
     progress: Callable[[str], None] | None,
     budget: Budget,
-) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...]]:
-    """What cells can hold, table by table, and what there is to say about that."""
+) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...], tuple[Attainable, ...]]:
+    """What cells can hold, table by table, what there is to say about that, and the answers."""
     asked = published.questions()
     found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
-    notes = list(known.notes)
+    notes, answers = list(known.notes), list[Attainable]()
+    release = published.asking(known.release)
     for place, (table, question) in enumerate(asked):
         if progress is not None:
             progress(f"working out {' x '.join(question.over)}")
@@ -269,24 +274,29 @@ def _found(
         values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
         with suppress(Unsettled):
             wide = part.deadline is not None if every_count is None else every_count
-            values = list(_values(known.release, question, part, wide=wide))
+            answer = _asked(release, question, part)
+            answers.append(answer)
+            values = list(_values(answer, part, wide=wide))
         found[id(table)].update(zip(question.places, values, strict=True))
-    return found, tuple(dict.fromkeys(notes))
+    return found, tuple(dict.fromkeys(notes)), tuple(answers)
 
 
-def _values(
-    release: Release, question: Question, budget: Budget, *, wide: bool
-) -> Iterator[ValueSet]:
-    """What each cell of a question can hold; of many cells first which are known exactly."""
+def _asked(release: Release, question: Question, budget: Budget) -> Attainable:
+    """The answer of a question; of many cells only which are known exactly, at first."""
     asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
     if len(question.cells) < LARGE:
-        return (values for _, values in attainable(release, **asked).items())
-    answer = attainable_enough(release, _perhaps_known, **asked)
-    if wide and not budget.spent:
+        return attainable(release, **asked)
+    return attainable_enough(release, _perhaps_known, **asked)
+
+
+def _values(answer: Attainable, budget: Budget, *, wide: bool) -> Iterator[ValueSet]:
+    """What each cell can hold; of many cells only if that is wanted, and there is time."""
+    if answer.size >= LARGE:
+        if not wide or budget.spent:
+            return (values for _, values in answer.between_ends())
         with suppress(Late):
             answer.gather()
-            return (values for _, values in answer.items())
-    return (values for _, values in answer.between_ends())
+    return (values for _, values in answer.items())
 
 
 def _perhaps_known(proven: IntArray, attained: IntArray) -> tuple[BoolArray, bool]:

@@ -18,13 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
 from cellbounds.runtime.devices import CPU, Device
-from cellbounds.statements import Release
+
+if TYPE_CHECKING:
+    from cellbounds.statements import Release
 
 RELAXED = 1.7
 """How far beyond the clipped table the next turn starts; from 1 to below 2."""
@@ -242,12 +244,18 @@ class Splitting:
         self,
         bounds: Sequence[Bound],
         *,
-        together: int,
+        together: int | None = None,
         spent: Callable[[], bool] = lambda: False,
-        turns: int = MOST_TURNS,
+        tables: bool = True,
     ) -> list[SplitBound]:
-        """What can be proven of each bound; `together` are worked on at a time."""
-        running = _Turns(self, turns)
+        """What can be proven of each bound, as far as there is time.
+
+        `together` are worked on at a time; otherwise as many as are best for the device. Without
+        `tables`, multipliers and tables of real numbers are not kept.
+        """
+        if together is None:
+            together = max(1, self._device.numbers // len(self._cell))
+        running = _Turns(self, tables)
         found: dict[int, SplitBound] = {}
         waiting = list(range(len(bounds)))[::-1]
         while (waiting or len(running)) and not spent():
@@ -312,8 +320,8 @@ class Splitting:
 class _Turns:
     """Bounds that are worked on, one a line: the state of the splitting."""
 
-    def __init__(self, space: Splitting, most: int) -> None:
-        self._space, self._most = space, most
+    def __init__(self, space: Splitting, tables: bool) -> None:
+        self._space, self._tables = space, tables
         self._lines: list[tuple[int, Bound]] = []
         self._idle = self._turns = np.zeros(0, dtype=np.int64)
 
@@ -340,8 +348,9 @@ class _Turns:
         self._idle = np.append(self._idle, np.zeros(many, dtype=np.int64))
         self._turns = np.append(self._turns, np.zeros(many, dtype=np.int64))
         old = self.__dict__.get("_state")
-        joined = device.xp.concatenate if device.is_cpu else device.xp.cat
-        self._state = fresh if old is None else {k: joined([old[k], fresh[k]]) for k in fresh}
+        if old is not None:
+            fresh = {name: device.joined(old[name], fresh[name]) for name in fresh}
+        self._state = fresh
         self._lines.extend(lines)
 
     def advance(self) -> dict[int, SplitBound]:
@@ -383,7 +392,7 @@ class _Turns:
         # To the next whole number, at the pace of the last turns.
         slow = (best - before) * PATIENCE < whole - best + 2 * HOPED
         self._idle = np.where(slow, self._idle + 1, 0)
-        done = (whole >= met) | optimal | (self._idle >= IDLE) | (self._turns >= self._most)
+        done = (whole >= met) | optimal | (self._idle >= IDLE) | (self._turns >= MOST_TURNS)
         return self._given_out(done, optimal, reached)
 
     def stopped(self) -> dict[int, SplitBound]:
@@ -405,13 +414,16 @@ class _Turns:
         at = device.whole(chosen)
         coefficients = space.coefficients(state["shown"][at])
         proven = space.evaluated(coefficients, state["weights"][at])
-        shown, tables = device.numpy(coefficients), device.numpy(state["real"][at])
+        shown = tables = np.zeros((len(chosen), 0))
+        if self._tables:
+            shown = device.numpy(coefficients)
+            tables = device.numpy(state["real"][at])[:, space._spot]
         found = {}
         for k, line in enumerate(chosen.tolist()):
             number = self._lines[line][0]
             found[number] = SplitBound(
-                proven[k], float(reached[line]), bool(optimal[line]), shown[k],
-                tables[k][space._spot], int(self._turns[line]),
+                proven[k], float(reached[line]), bool(optimal[line]), shown[k], tables[k],
+                int(self._turns[line]),
             )  # fmt: skip
         left = np.flatnonzero(~done)
         self._idle, self._turns = self._idle[left], self._turns[left]

@@ -62,7 +62,12 @@ def headline(risk: PublishedRisk) -> str:
         others = sum(len(one.cells) for one in risk.tables)
         return f"No count is hidden; {counted(others, 'cell')} shown as ranges, rounded or unknown"
     marks = [mark_of(cell) for cell in hidden]
-    parts = [f"{counted(len(hidden), 'count is', 'counts are')} hidden"]
+    rounded = sum(len(one.table.inexact) for one in risk.tables)
+    said = [f"{counted(len(hidden) - rounded, 'count is', 'counts are')} hidden"]
+    if rounded:
+        said = said if len(hidden) > rounded else []
+        said.append(f"{counted(rounded, 'count is', 'counts are')} rounded or noisy")
+    parts = [" and ".join(said)]
     exact, narrow = marks.count("exact"), marks.count("narrow")
     parts.append(f"{exact or 'none'} of them can be worked out exactly")
     if narrow:
@@ -178,7 +183,7 @@ def _worst(one: TableRisk, most: int) -> str:
     table = aligned([*names, "printed", "can be", "what that means"], rows)
     left = len(one.cells) - most
     more = f"\n... {left:,} more of these cells: --all, or --format csv" if left > 0 else ""
-    return f"Cells that show no number, the worst first\n{table}{more}"
+    return f"Cells that do not show their count, the worst first\n{table}{more}"
 
 
 def content(risk: PublishedRisk) -> dict[str, Any]:

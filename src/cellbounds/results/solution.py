@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol
@@ -59,8 +60,41 @@ class Query:
             return CellIndex(chosen=self.cells)
         return CellIndex(tuple(len(domain.levels(name)) for name in self.over))
 
+    def figures(self, domain: Domain) -> IntArray:
+        """The same as places in the margin, laid out flat."""
+        shape = tuple(len(domain.levels(name)) for name in self.over)
+        if self.cells is None:
+            return np.arange(math.prod(shape))
+        chosen = tuple(np.array(self.cells, dtype=np.int64).reshape(-1, len(shape)).T)
+        return np.asarray(np.ravel_multi_index(chosen, shape))
+
 
 Arrays = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constants:
+    """Which of many cells are known exactly, and why.
+
+    Attributes
+    ----------
+    known, told, moving
+        Places of the cells asked about that hold the same count in every table: proven by the
+        steps, or by a solver; and of those that tables differ in.
+    tables
+        Tables that fit (flat, over the domain): every cell that moves differs among them.
+    starts, figures, times
+        Steps: combinations of published figures, each a statement and a figure of it (see
+        `solvers.general.constant_proofs`).
+    """
+
+    known: IntArray
+    told: IntArray
+    moving: IntArray
+    tables: tuple[IntArray, ...]
+    starts: IntArray
+    figures: IntArray
+    times: IntArray
 
 
 class Solution:
@@ -133,6 +167,10 @@ class Solution:
 
         Levels count from 1; whoever uses the table checks it.
         """
+        return None
+
+    def constants(self, _budget: Budget, /) -> Constants | None:
+        """Which cells are known exactly, if that was asked of many; None otherwise."""
         return None
 
     def proof(self, _index: Position, _side: int, /) -> str:

@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from cellbounds.errors import InvalidInput, Unsettled
 from cellbounds.runtime.checkpoints import Checkpoint
+from cellbounds.runtime.devices import CPU, device_of
 from cellbounds.runtime.interrupts import Alarm, Late
 from cellbounds.runtime.workers import Processes, checked_executor
 
@@ -50,6 +51,9 @@ class Budget:
         helped; keep it from others in any case, since what it says is believed.
     progress
         Called with the steps done and the steps in all.
+    device
+        Where large arrays are worked on: ``"cpu"``, or an accelerator by the name that torch has
+        for it, such as ``"cuda"`` (needs the extra ``torch``). Answers are the same.
 
     Raises
     ------
@@ -71,6 +75,7 @@ class Budget:
     workers: int | Executor | None = None
     checkpoint: str | Path | Checkpoint | None = None
     progress: Callable[[int, int], None] | None = None
+    device: str = CPU.name
     deadline: float | None = field(default=None, init=False, repr=False)
     _runs: bool = field(default=False, init=False, repr=False)
 
@@ -100,6 +105,10 @@ class Budget:
                 f"progress={self.progress!r}; give a function of the steps done and the steps in "
                 "all"
             )
+
+        if not isinstance(self.device, str):
+            raise InvalidInput(f"device={self.device!r}; give 'cpu', or the name torch has for it")
+        device_of(self.device)
 
     @classmethod
     def of(cls, seconds: float | None) -> Budget:

@@ -73,9 +73,9 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
                     f"the level {level!r} of {name!r} has the name of another variable; rename one"
                 )
     apart = [table for table in tables if _total_apart(table)]
-    whole, code = _everybody(trees)
+    whole, everybody = _everybody(trees)
     if apart:
-        groupings[whole] = Grouping(next(iter(trees)), {code: next(iter(trees.values())).leaves})
+        groupings[whole] = everybody
     domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
@@ -93,15 +93,15 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
 
 
 def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Question]:
-    """The cells of a table that show no number, by the margin of the release they belong to."""
+    """The cells of a table that show no count, by the margin of the release they belong to."""
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
     trees = _trees(tables)
     named = _naming(table, trees)
-    for place in table.unsure:
+    for place in (*table.unsure, *table.inexact):
         over, cell = named(place)
         if not over:
-            whole, code = _everybody(trees)
-            over, cell = (whole,), (code,)
+            whole, everybody = _everybody(trees)
+            over, cell = (whole,), tuple(everybody.levels)
         asked.setdefault(over, []).append((cell, place))
     return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
@@ -214,16 +214,16 @@ def _rule(table: PublishedTable) -> dict[str, Any]:
     }
 
 
-def _everybody(trees: Mapping[str, Hierarchy]) -> tuple[str, Label]:
-    """The derived variable with one level that holds everybody, and that level."""
+def _everybody(trees: Mapping[str, Hierarchy]) -> tuple[str, Grouping]:
+    """The derived variable with one level that holds everybody."""
     first, tree = next(iter(trees.items()))
-    return f"{first}.all", tree.total or "Total"
+    return f"{first}.all", Grouping(first, {tree.total or "Total": tree.leaves})
 
 
 def _total_apart(table: PublishedTable) -> bool:
     """Whether N is a margin of its own: how likely a noisy one is, what a hidden one can be."""
     top = tuple(tree.total for tree in table.hierarchies.values())
-    return top in table.entries and (table.noise is not None or top in table.unsure)
+    return top in table.entries and (table.noise is not None or table.entries[top] is None)
 
 
 def _total(table: PublishedTable, entry: Entry) -> Total:
@@ -264,10 +264,17 @@ class Published:
     release: Release
 
     def questions(self) -> list[tuple[PublishedTable, Question]]:
-        """The cells that show no number, table by table and margin by margin."""
+        """The cells that do not show their count, table by table and margin by margin."""
         return [
             (table, question) for table in self.tables for question in questions(table, self.tables)
         ]
+
+    def asking(self, release: Release) -> Release:
+        """A release about these tables in which N can be asked about like a cell."""
+        whole, everybody = _everybody(_trees(self.tables))
+        if whole in release.domain.groupings:
+            return release
+        return Release(release.domain.with_groupings({whole: everybody}), release.statements)
 
     def __str__(self) -> str:
         return "\n\n".join(table.understood() for table in self.tables)

@@ -10,36 +10,33 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cellbounds.ledger.people import ROLES, People, Person
 from cellbounds.web.settings import Settings
 
-if TYPE_CHECKING:
-    from cellbounds.ledger.people import People
-
-ALL = frozenset({"asks", "decides", "administers"})
-"""The roles of somebody who is alone."""
-
-SEES: Mapping[str, frozenset[str]] = {
-    "tables": frozenset({"decides"}),
-    "own files": frozenset({"asks", "decides"}),
-    "own requests": frozenset({"asks", "decides", "administers"}),
-    "requests": frozenset({"decides"}),
-    "audits": frozenset({"decides"}),
-    "history": frozenset({"decides", "administers"}),
-    "people": frozenset({"administers"}),
+SEES = {
+    "tables": "counts",
+    "own files": "explore",
+    "own requests": "request",
+    "requests": "reasons",
+    "audits": "counts",
+    "decisions": "decide",
+    "history": "history",
+    "people": "people",
 }
-"""What there is to see or do, and the roles that may: counts stand in tables and audits."""
+"""What pages have, and the right that it takes (`RIGHTS` of the ledger's people)."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -51,7 +48,8 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # Not "no-referrer": browsers then say that a form of ours comes from nowhere (Origin: null).
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -67,10 +65,14 @@ SAFE_METHODS = ("GET", "HEAD")
 class Visitor:
     """Who sends a request, and the token of the session; `bearer` if a program holds it."""
 
-    name: str
-    roles: frozenset[str]
+    person: Person
     token: str = field(repr=False)
     bearer: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the person is called."""
+        return self.person.name
 
     @property
     def form_token(self) -> str:
@@ -78,8 +80,8 @@ class Visitor:
         return hmac.new(self.token.encode(), b"cellbounds form", hashlib.sha256).hexdigest()
 
     def may(self, what: str) -> bool:
-        """Whether one of the roles allows something."""
-        return bool(self.roles & SEES[what])
+        """Whether the person has the right that something takes."""
+        return self.person.may(SEES[what])
 
     def require(self, what: str) -> None:
         """Refuse whoever may not."""
@@ -130,7 +132,8 @@ class Door:
         token: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings, self.user, self.people = settings, user, people
+        self.settings, self.people = settings, people
+        self.owner = Person(user, frozenset(ROLES))
         self.attempts = Attempts(settings.attempts, settings.lockout, clock)
         self._clock = clock
         self._sessions: dict[str, float] = {}
@@ -188,7 +191,7 @@ class Door:
             person = self.people.get(name) if name else None
             if person is not None and person.active:
                 # The proxy vouches for every request; forms are bound to the person.
-                return Visitor(person.name, person.roles, self._proxy_token(person.name))
+                return Visitor(person, self._proxy_token(person.name))
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
@@ -203,15 +206,15 @@ class Door:
             person = self.people.session(token)
             if person is None or not person.active:
                 return None
-            return Visitor(person.name, person.roles, token, bearer)
+            return Visitor(person, token, bearer)
         if bearer:
             expected = self.program_token.encode()
             same = bool(expected) and hmac.compare_digest(token.encode(), expected)
-            return Visitor(self.user, ALL, token, bearer=True) if same else None
+            return Visitor(self.owner, token, bearer=True) if same else None
         until = self._sessions.get(_digest(token))
         if until is None or until < self._clock():
             return None
-        return Visitor(self.user, ALL, token)
+        return Visitor(self.owner, token)
 
     def _by_proxy(self, scope: Scope) -> bool:
         client = scope.get("client")
@@ -308,7 +311,10 @@ class Guard:
                 raise _TooLarge
             return message
 
-        refusal = self._refusal(scope)
+        if self.door.is_team:  # people are looked up in a database, which may be far away
+            refusal = await run_in_threadpool(self._refusal, scope)
+        else:
+            refusal = self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, guarded_send)
             return

@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from cellbounds.errors import CellboundsError
 from cellbounds.ledger import Ledger
+from cellbounds.ledger.errors import NotAllowed
 from cellbounds.report.pages.page import OUTCOMES, TEMPLATES, templates
 from cellbounds.version import __version__
 from cellbounds.web.access import Door, Guard, Visitor, visitor_of
@@ -40,6 +41,7 @@ STATIC = {
     "ledger.css": TEMPLATES / "ledger.css",
     "web.css": HERE / "static" / "web.css",
     "web.js": HERE / "static" / "web.js",
+    "icon.svg": HERE / "static" / "icon.svg",
     "htmx.min.js": HERE / "static" / "htmx.min.js",
 }
 """Files that pages load; nothing else of a folder can be asked for."""
@@ -59,8 +61,8 @@ class Site:
     ----------
     settings, door, shelf, workers
         How it behaves, who may come, the tables at hand, who does the work.
-    ledger, tables
-        The ledger that requests are about, and the sources of its table's versions, if any.
+    ledger, place, tables
+        The ledger that requests are about, where it is, and the sources of its table's versions.
     """
 
     settings: Settings
@@ -68,6 +70,7 @@ class Site:
     shelf: Shelf
     workers: Workers
     ledger: Ledger | None = None
+    place: str = field(default="", repr=False)
     tables: tuple[str, ...] = ()
     _tried: OrderedDict[tuple[str, str], OrderedDict[str, Tried]] = field(
         default_factory=OrderedDict
@@ -152,6 +155,8 @@ async def refused(request: Request, problem: Exception) -> Response:
         status, said = problem.status_code, problem.detail
     elif isinstance(problem, TooMuchAsked):
         status = 429
+    elif isinstance(problem, NotAllowed):
+        status = 403
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": said}, status)
     if request.scope.get("visitor") is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WIDE, HIGH = 460.0, 250.0
-LEFT, TOP, RIGHT, BOTTOM = 46.0, 12.0, 14.0, 38.0
+LEFT, TOP, RIGHT, BOTTOM = 46.0, 22.0, 16.0, 38.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,7 +253,7 @@ class Choice:
             mask = np.zeros(tabulated.hidden.shape, dtype=bool)
             for at, cell in self.hidden:
                 if at == place:
-                    if any(k >= size for k, size in zip(cell, mask.shape, strict=True)):
+                    if np.any(np.array(cell) >= np.array(mask.shape)):
                         raise InvalidInput(f"{requests[place].notation} has no figure {cell}")
                     mask[cell] = True
             shorter = tabulated.suppressed(mask)
@@ -314,7 +314,7 @@ def _joined(text: str, domain: Domain) -> tuple[str, tuple[int, ...]]:
     leaders = [_number(one, size) for one in places.split(",")]
     if len(leaders) != size or _followed(leaders) != tuple(leaders) or len(set(leaders)) < 2:
         raise InvalidInput(
-            f"merged levels {text!r}: give the first level of each level's group, two groups or more"
+            f"merged levels {text!r}: name the first level of each one's group, of two or more"
         )
     return name, tuple(leaders)
 

@@ -96,6 +96,12 @@ async def _item(request: Request) -> Item:
     if item is None:
         raise HTTPException(404, "there is no such table here; it may have been removed")
     visitor.require("own files" if item.owner else "tables")
+    return await described_item(request, item)
+
+
+async def described_item(request: Request, item: Item) -> Item:
+    """A table, its variables known."""
+    site = site_of(request)
     if item.about.get("stamp") == item.stamp:
         return item
     job = await site.work(request, tasks.described, item.source, item.stamp, thorough=True)
@@ -108,7 +114,7 @@ async def _item(request: Request) -> Item:
 async def explore(request: Request) -> Response:
     """A table and a design, as the address has it."""
     item = await _item(request)
-    choice = Choice.of(_Query(request), item.about["domain"])
+    choice = Choice.of(Query(request), item.about["domain"])
     return await _shown(request, item, choice)
 
 
@@ -116,7 +122,7 @@ async def choose(request: Request) -> Response:
     """What was clicked together, under its address."""
     item = await _item(request)
     domain = item.about["domain"]
-    fields = _Query(request)
+    fields = Query(request)
     choice = Choice.from_form(fields, domain)
     if fields.get("more"):
         if len(choice.statements) >= MOST_STATEMENTS:
@@ -132,7 +138,7 @@ async def hide(request: Request) -> Response:
     """Hide a figure, or show it again, by its place in the map."""
     item = await _item(request)
     domain: Domain = item.about["domain"]
-    fields = _Query(request)
+    fields = Query(request)
     choice = Choice.of(fields, domain)
     names = tuple(fields.getlist("over"))
     place, order = _statement_of(choice, domain, names)
@@ -174,7 +180,7 @@ async def _moved(request: Request, item: Item, choice: Choice) -> Response:
 
 
 async def _shown(request: Request, item: Item, choice: Choice) -> Response:
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
     domain: Domain = item.about["domain"]
     if item.published:
         return RedirectResponse(f"/published/{item.key}", 303)
@@ -225,7 +231,7 @@ async def answer(request: Request) -> Response:
     """The answer to a design, when it is there."""
     site, visitor = site_of(request), visitor_of(request)
     item = await _item(request)
-    choice = Choice.of(_Query(request), item.about["domain"])
+    choice = Choice.of(Query(request), item.about["domain"])
     job = site.workers.get(request.path_params["job"], visitor.name)
     if job is None:
         job = await site.work(
@@ -259,8 +265,8 @@ async def make_safe(request: Request) -> Response:
     """Safe releases near a design, and the figures to hide."""
     site, visitor = site_of(request), visitor_of(request)
     item = await _item(request)
-    choice = Choice.of(_Query(request), item.about["domain"])
-    job = site.workers.get(_Query(request).get("job"), visitor.name)
+    choice = Choice.of(Query(request), item.about["domain"])
+    job = site.workers.get(Query(request).get("job"), visitor.name)
     seconds = site.settings.thorough
     if job is None:
         job = await site.work(
@@ -283,7 +289,7 @@ async def download(request: Request) -> Response:
     """A design as a release file, or what it gives away as a report."""
     site = site_of(request)
     item = await _item(request)
-    choice = Choice.of(_Query(request), item.about["domain"])
+    choice = Choice.of(Query(request), item.about["domain"])
     style = request.path_params["style"]
     if style not in DOWNLOADS:
         raise HTTPException(404, f"there is no file of that kind; ask for {', '.join(DOWNLOADS)}")
@@ -307,7 +313,7 @@ async def published(request: Request) -> Response:
         raise HTTPException(404, "there is no such table here; it may have been removed")
     visitor.require("own files" if item.owner else "tables")
     seconds = site.settings.thorough
-    key = _Query(request).get("job")
+    key = Query(request).get("job")
     job = site.workers.get(key, visitor.name) if key else None
     if job is None:
         job = await site.work(request, tasks.attacked, item.source, seconds, thorough=True)
@@ -320,16 +326,18 @@ async def published(request: Request) -> Response:
     return site.page(request, "waiting.html.j2", job=job, title=item.name)
 
 
-class _Query:
+class Query:
     """The query string of a request."""
 
     def __init__(self, request: Request) -> None:
         self._fields = request.query_params
 
     def get(self, key: str, default: str = "") -> str:
+        """The last value of a name."""
         return str(self._fields.get(key, default))
 
     def getlist(self, key: str) -> list[str]:
+        """Every value of a name."""
         return [str(value) for value in self._fields.getlist(key)]
 
 

@@ -61,10 +61,7 @@ def opened_site(
                 f"the ledger {what} does not keep its table; supply it (--table), once for each "
                 "version"
             )
-        from cellbounds.ledger.people import People
-
-        known = People(ledger)
-        people = known if known.all() else None
+        people = ledger.people if ledger.people.all() else None
         sources = tuple(tables) or (f"{LEDGER}{what}",)
         name = Path(sources[-1]).name if tables else "the ledger's table"
         items = [Item("table", name, sources[-1])]
@@ -88,7 +85,7 @@ def opened_site(
     with private_folder() as folder:
         kept = settings.folder or folder
         workers = Workers(settings.workers, per_person=settings.jobs)
-        yield Site(settings, door, Shelf(kept, items), workers, ledger, sources)
+        yield Site(settings, door, Shelf(kept, items), workers, ledger, what or "", sources)
 
 
 def _is_loopback(host: str) -> bool:

@@ -55,13 +55,18 @@ class Item:
     @property
     def stamp(self) -> tuple[int, int]:
         """What tells a changed file from the one that was read."""
-        if self.source.startswith(LEDGER):
-            return (0, 0)
         try:
-            status = Path(self.source).stat()
+            return stamp_of(self.source)
         except OSError:
             raise InvalidInput(f"{self.name} is not there any more; send it again") from None
-        return status.st_mtime_ns, status.st_size
+
+
+def stamp_of(source: str) -> tuple[int, int]:
+    """When the file of a table was written, and its size."""
+    if source.startswith(LEDGER):
+        return (0, 0)
+    status = Path(source).stat()
+    return status.st_mtime_ns, status.st_size
 
 
 class Shelf:
@@ -78,7 +83,7 @@ class Shelf:
             files = sorted(one for one in path.iterdir() if one.suffix.lower() in ENDINGS)
             if not files:
                 raise InvalidInput(
-                    f"{path} holds no table; put files there ({', '.join(ENDINGS[:5])}), or name one"
+                    f"{path} holds no table; put CSV or Excel files there, or name one"
                 )
             return [Item(one.name, one.name, str(one)) for one in files if one.is_file()]
         return [Item(path.name, path.name, str(path))]
@@ -154,12 +159,12 @@ class Shelf:
 
 
 def plain_name(name: str) -> str:
-    """The last part of a file's name, without anything that a path or a screen could mistake.
+    r"""The last part of a file's name, without anything that a path or a screen could mistake.
 
     Examples
     --------
-    >>> plain_name("../../etc/pass\\x00wd.csv"), plain_name("C:\\\\data\\\\a b.csv"), plain_name("..")
-    ('passwd.csv', 'a b.csv', 'table')
+    >>> plain_name("../../etc/pass\x00wd.csv"), plain_name("C:\\data\\a b.csv")
+    ('passwd.csv', 'a b.csv')
     """
     last = re.split(r"[/\\]", name)[-1]
     kept = "".join(sign for sign in last if sign.isprintable())[-80:].strip(". ")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -24,11 +25,13 @@ from cellbounds.disclosure.policies import Outcome, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.scenarios import cases_of, empty_rows
 from cellbounds.disclosure.protecting import protect
-from cellbounds.disclosure.protecting.protected import HiddenCell
+from cellbounds.disclosure.protecting.protected import HiddenCell, Protected
 from cellbounds.disclosure.published_cells import work_out
 from cellbounds.disclosure.suggesting import suggest
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.ledger import Ledger, NotSafe
 from cellbounds.papers.wright_smucker_2014 import known_rows
+from cellbounds.report.ledger_page import ledger_page
 from cellbounds.report.pages.content import columns_of, label_text, plain_cell, responses_of
 from cellbounds.report.pages.page import laid_out, shown_cell
 from cellbounds.report.published_report import render
@@ -37,9 +40,10 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.files import private_folder
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
-from cellbounds.statements.published import read_published
+from cellbounds.statements.published import read_published, release_of
 from cellbounds.utility.retained_utility import retained
 from cellbounds.web.choices import Choice
+from cellbounds.web.shelf import LEDGER, stamp_of
 
 Steps = Callable[[int, int], None]
 """How a worker says how far it is."""
@@ -61,10 +65,14 @@ JUDGING = 0.7
 
 
 @lru_cache(maxsize=8)
-def table_at(path: str, stamp: tuple[int, int]) -> Table:
-    """A table in a file; `stamp` (time and size) tells a changed file from the one that was read."""
+def table_at(source: str, stamp: tuple[int, int]) -> Table:
+    """A table in a file, or the one a ledger keeps; `stamp` tells a changed one from the other."""
     del stamp
-    return read_table(path)
+    if source.startswith(LEDGER):
+        table = Ledger.open(source.removeprefix(LEDGER)).table()
+        assert table is not None  # it is kept there
+        return table
+    return read_table(source)
 
 
 def described(path: str, stamp: tuple[int, int], _: Steps) -> dict[str, Any]:
@@ -165,8 +173,8 @@ def _cells(answer: Attainable, release: Release, margin: Table, verdict: Verdict
     arrays = margin.counts, margin.structural, empty_rows(release, names)
     flat = zip(answer.items(), *(array.ravel().tolist() for array in arrays), strict=True)
     return [
-        CellRisk(labels, values, *facts, marked.get(labels, Outcome.SAFE))
-        for (labels, values), *facts in flat
+        CellRisk(labels, values, count, structural, empty, marked.get(labels, Outcome.SAFE))
+        for (labels, values), count, structural, empty in flat
     ]
 
 
@@ -180,7 +188,7 @@ def _map(cells: Sequence[CellRisk], margin: Table, release: Release) -> dict[str
             plain["count"] = cell.count
         shown.append(plain)
     variables = [(name, [*map(label_text, domain.levels(name))]) for name in domain.names]
-    content: dict[str, Any] = {"over": domain.names, "variables": variables, "layout": None}
+    content: dict[str, Any] = {"over": domain.names, "names": json.dumps(variables), "layout": None}
     if len(cells) > MAPPED:
         order = sorted(
             shown,
@@ -251,6 +259,7 @@ def made_safe(
         except (InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease) as problem:
             hiding = {"problem": str(problem)}
         else:
+            assert isinstance(done, Protected)  # suppression was asked for, no other method
             hiding = {
                 "outcome": done.verdict.outcome.value,
                 "primary": sum(one.primary for one in done.hidden),
@@ -336,8 +345,80 @@ def understood(path: str, _: Steps) -> dict[str, Any]:
     return {"kind": "published", "said": str(published), "tables": len(published.tables)}
 
 
-def crashes(_: Steps) -> Mapping[str, Any]:
-    """End the worker at once: what becomes of a job whose process dies."""
-    import os
+def _tables(sources: Sequence[str]) -> list[Table] | None:
+    """The versions of a ledger's table; None if the ledger keeps them itself."""
+    if any(source.startswith(LEDGER) for source in sources):
+        return None
+    return [table_at(source, stamp_of(source)) for source in sources]
 
-    os._exit(9)
+
+def submitted(
+    place: str, sources: Sequence[str], choice: Choice, who: str, why: str, _: Steps
+) -> int:
+    """Ask for a choice; figures go along where the notation cannot say what they are."""
+    ledger = Ledger.open(place)
+    plain = not (choice.joined or choice.hidden) and choice.rounding == "nearest"
+    what: Release | list[str] = [one.notation for one in choice.statements]
+    if not plain:
+        table = ledger.table(_tables(sources))
+        if table is None:
+            raise InvalidInput("the table is not at hand; supply it (--table)")
+        what = choice.release(table)
+    request = ledger.requests.submit(what, who=who, why=why, total=choice.total, origin="page")
+    return request.number
+
+
+def imported(place: str, path: str, name: str, who: str, why: str, _: Steps) -> list[int]:
+    """Ask for every table of a file that another tool wrote, each by itself, as one batch."""
+    ledger = Ledger.open(place)
+    domain = ledger.state().domain
+    published = read_published(path)
+    releases = [_over(release_of([one]), domain) for one in published.tables]
+    return [
+        ledger.requests.submit(one, who=who, why=why, origin="acro", batch=name).number
+        for one in releases
+    ]
+
+
+def _over(release: Release, domain: Domain) -> Release:
+    """The same about the ledger's own variables; levels that differ are refused there."""
+    return Release(domain.with_groupings(release.domain.groupings), release.statements)
+
+
+def request_judged(
+    place: str, sources: Sequence[str], number: int, seconds: float, _: Steps
+) -> int:
+    """Judge a request with everything that is out, and note the answer beside it."""
+    ledger = Ledger.open(place)
+    ledger.requests.judge(number, table=_tables(sources), seconds=seconds)
+    return number
+
+
+def request_decided(
+    place: str,
+    sources: Sequence[str],
+    number: int,
+    decision: str,
+    who: str,
+    why: str,
+    alone: bool,
+    seconds: float,
+    _: Steps,
+) -> dict[str, Any]:
+    """Approve or refuse a request; what is not safe by now stays waiting, judged anew."""
+    ledger = Ledger.open(place)
+    decide = ledger.requests.approve if decision == "approve" else ledger.requests.refuse
+    tables = _tables(sources)
+    try:
+        done = decide(number, who=who, why=why, table=tables, alone=alone, seconds=seconds)
+    except NotSafe as problem:
+        ledger.requests.judge(number, table=tables, seconds=seconds)
+        return {"status": "waiting", "said": str(problem)}
+    return {"status": done.status, "said": ""}
+
+
+def history(place: str, sources: Sequence[str], public: bool, seconds: float, _: Steps) -> str:
+    """The history of a ledger, as it stands."""
+    ledger = Ledger.open(place)
+    table = None if public else _tables(sources)
+    return ledger_page(ledger, table=table, public=public, seconds=seconds)

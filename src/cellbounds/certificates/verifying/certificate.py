@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from cellbounds.certificates.verifying import plain
@@ -78,14 +77,20 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certificate:
-    """Everything that a certificate claims."""
+class Subject:
+    """What a certificate is about: a release and a margin."""
 
     space: Space
     statements: tuple[Statement, ...]
     over: tuple[str, ...]
-    exact: bool
     digest: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate(Subject):
+    """Everything that a certificate claims of bounds."""
+
+    exact: bool
     witnesses: tuple[Sparse, ...]
     cells: int
     bounds: list[Bound]
@@ -93,20 +98,45 @@ class Certificate:
     """For statements of rates: the sums that each row may have."""
 
 
-def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
-    """Read a certificate and check its structure."""
-    keys = ["format", "version", "public", "release", "over", "kind", "method", "evidence"]
-    content = plain.object_with(
-        plain.load(source), "the certificate", [*keys, "witnesses", "cells"], only=["rows"]
-    )
+def read_certificate(content: dict[str, Any]) -> Certificate:
+    """Check the structure of a certificate of bounds."""
+    keys = ["kind", "method", "evidence", "witnesses", "cells"]
+    plain.object_with(content, "the certificate", [*SUBJECT, *keys], only=["rows"])
     if content["format"] not in FORMATS:
         raise InvalidInput(
             f"format is {content['format']!r}; this verifier reads {' and '.join(FORMATS)}"
         )
-    for key, kind in (("version", str), ("method", str), ("public", bool)):
-        plain.typed(content[key], key, kind)
+    plain.typed(content["method"], "method", str)
     plain.choice(content["kind"], "kind", ("sharp",))
     evidence = plain.choice(content["evidence"], "evidence", ("exact", "outer"))
+    subject = read_subject(content)
+    space, over = subject.space, subject.over
+    cells = plain.entries(content["cells"], "cells")
+    witnesses = tuple(
+        _sparse(witness, f"witness {place}", space, None)
+        for place, witness in enumerate(plain.entries(content["witnesses"], "witnesses"))
+    )
+    return Certificate(
+        space=space,
+        statements=subject.statements,
+        over=over,
+        digest=subject.digest,
+        exact=evidence == "exact",
+        witnesses=witnesses,
+        cells=len(cells),
+        bounds=_bounds(cells, over, space, len(witnesses)),
+        rows=_rows(content.get("rows", [])),
+    )
+
+
+SUBJECT = ("format", "version", "public", "release", "over")
+"""Keys of every certificate."""
+
+
+def read_subject(content: Mapping[str, Any]) -> Subject:
+    """What a certificate is about, and its keys that say nothing else."""
+    plain.typed(content["version"], "version", str)
+    plain.typed(content["public"], "public", bool)
     release = plain.object_with(
         content["release"], "release", ["digest", "domain", "statements"], only=["groupings"]
     )
@@ -115,23 +145,8 @@ def read_certificate(source: Mapping[str, Any] | str | Path) -> Certificate:
         raise InvalidInput("release.digest is not written in hexadecimal digits")
     space = Space(release["domain"], release.get("groupings", {}))
     given = plain.entries(release["statements"], "release.statements")
-    over = space.checked_names(content["over"], "over")
-    cells = plain.entries(content["cells"], "cells")
-    witnesses = tuple(
-        _sparse(witness, f"witness {place}", space, None)
-        for place, witness in enumerate(plain.entries(content["witnesses"], "witnesses"))
-    )
-    return Certificate(
-        space=space,
-        statements=tuple(read_statement(each, place, space) for place, each in enumerate(given)),
-        over=over,
-        exact=evidence == "exact",
-        digest=digest,
-        witnesses=witnesses,
-        cells=len(cells),
-        bounds=_bounds(cells, over, space, len(witnesses)),
-        rows=_rows(content.get("rows", [])),
-    )
+    statements = tuple(read_statement(each, place, space) for place, each in enumerate(given))
+    return Subject(space, statements, space.checked_names(content["over"], "over"), digest)
 
 
 def _sparse(given: object, where: str, space: Space, least: int | None) -> Sparse:

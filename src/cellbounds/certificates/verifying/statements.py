@@ -46,7 +46,7 @@ class SumStatement(Statement):
     values: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @cached_property
-    def _limits(self) -> tuple[IntArray, IntArray, IntArray]:
+    def limits(self) -> tuple[IntArray, IntArray, IntArray]:
         """The least, the most, and where there is a most."""
         limited = np.array([limit is not None for limit in self.most])
         return plain.packed(self.least), plain.packed([limit or 0 for limit in self.most]), limited
@@ -54,7 +54,7 @@ class SumStatement(Statement):
     def broken(self, counts: IntArray, *, ray: bool = False) -> int | None:
         """The first figure that a table contradicts, or that a ray leaves in the long run."""
         sums = self.behind.sums(counts)
-        least, most, limited = self._limits
+        least, most, limited = self.limits
         wrong = (sums != 0) & limited if ray else (sums < least) | (limited & (sums > most))
         places = np.flatnonzero(wrong.astype(bool))
         if len(places) or ray:

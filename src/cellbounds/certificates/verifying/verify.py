@@ -6,12 +6,21 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cellbounds.certificates.verifying.certificate import Bound, Certificate, read_certificate
+from cellbounds.certificates.verifying import known_cells, plain
+from cellbounds.certificates.verifying.certificate import (
+    SUBJECT,
+    Bound,
+    Certificate,
+    Subject,
+    read_certificate,
+    read_subject,
+)
 from cellbounds.certificates.verifying.inequalities import (
     Inequality,
     Statement,
@@ -47,6 +56,9 @@ class Verification:
     duals, rows, rays, trivial
         Bounds proven by dual proofs and by the sums of rows, cells shown to have no bound, bounds
         that need no proof.
+    known, differing
+        Of many cells, those proven by steps to hold one count only, and those that consistent
+        tables differ in.
     reproved, not_reproved
         Claims that come without a proof: proved anew, not settled.
     problems
@@ -65,6 +77,8 @@ class Verification:
     trivial: int
     reproved: int
     not_reproved: int
+    known: int = 0
+    differing: int = 0
     problems: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
 
@@ -119,6 +133,8 @@ _COUNTS = (
     ("rows", "bounds with a proof by rows"),
     ("rays", "cells without upper bound, by a ray"),
     ("trivial", "bounds that need no proof"),
+    ("known", "cells with one count only, by steps"),
+    ("differing", "cells that witnesses differ in"),
     ("reproved", "claims proved anew"),
     ("not_reproved", "claims not proved anew"),
 )
@@ -161,7 +177,10 @@ def verify_certificate(
     >>> cb.verify_certificate(certificate).ok
     False
     """
-    return _Verifier(read_certificate(certificate)).verified(budget)
+    content = plain.object_with(plain.load(certificate), "the certificate", ["format"])
+    if content["format"] == known_cells.FORMAT:
+        return _verified_known(content, budget)
+    return _Verifier(read_certificate(content)).verified(budget)
 
 
 def digest(space: Space, statements: Sequence[Statement]) -> str:
@@ -327,6 +346,76 @@ class _Verifier:
             else:
                 self._problems.append(f"{words}: REFUTED by CP-SAT")
             budget.say(settled + done, len(self._told))
+
+
+NEAR = (20, 160)
+"""Cells of the largest figure that is taken into account in proving that a cell is known."""
+
+
+def _verified_known(content: dict[str, Any], budget: Budget) -> Verification:
+    """Every claim of which cells are known exactly."""
+    keys = ["kind", "known", "told", "moving", "table", "changes", "figures", "steps"]
+    plain.object_with(content, "the certificate", [*SUBJECT, *keys], only=[])
+    plain.choice(content["kind"], "kind", ("known",))
+    subject = read_subject(content)
+    claims = known_cells.read_known_cells(content, subject.space, subject.over)
+    counts = {name: 0 for name, _ in _COUNTS}
+    counts["cells"] = len(claims.known) + len(claims.told) + len(claims.moving)
+    found = digest(subject.space, subject.statements)
+    problems = [] if found == subject.digest else ["the digest is not that of the statements"]
+    unsettled: list[str] = []
+    names = subject.space.names
+    try:
+        faults, differs = known_cells.witness_faults(claims, subject.statements)
+        problems += faults
+        counts["witnesses"] = 1 + len(claims.changes) - len(faults)
+        for cell in claims.moving.tolist():
+            if differs[cell]:
+                counts["differing"] += 1
+            else:
+                words = subject.space.words(names, cell)
+                problems.append(f"cell {words}: no two consistent tables differ in it")
+        if faults and faults[0].startswith("the table"):
+            counts["witnesses"] = 0
+            problems.append("nothing is known to be constant without a consistent table")
+        else:
+            _check_steps(subject, claims, problems, unsettled, counts, budget)
+    except Late:
+        counts["not_reproved"] += 1
+        unsettled.append("claims that were not come to: the budget was spent")
+    return Verification(found, **counts, problems=tuple(problems), unsettled=tuple(unsettled))
+
+
+def _check_steps(
+    subject: Subject,
+    claims: known_cells.KnownCells,
+    problems: list[str],
+    unsettled: list[str],
+    counts: dict[str, int],
+    budget: Budget,
+) -> None:
+    """Take every step, then see which cells are known."""
+    words = partial(subject.space.words, subject.space.names)
+    changes = known_cells.Changes(subject.space, subject.statements, claims.table)
+    for place, (rows, times) in enumerate(claims.steps):
+        fault = changes.take([claims.figures[row] for row in rows], times)
+        if fault is not None:
+            problems.append(f"step {place} {fault}")
+    for cell in claims.known.tolist():
+        if changes.is_known(cell):
+            counts["known"] += 1
+        else:
+            problems.append(f"cell {words(cell)}: no step shows that it is known")
+    effort = budget.share(most=REPROVING) if budget.left is None else budget
+    for done, cell in enumerate(claims.told.tolist()):
+        share = max(1.0, (effort.left or 0.0) / (len(claims.told) - done) / len(NEAR))
+        if changes.is_known(cell) or (
+            not effort.spent and any(changes.settle(cell, near, share) for near in NEAR)
+        ):
+            counts["reproved"] += 1
+        else:
+            counts["not_reproved"] += 1
+            unsettled.append(f"cell {words(cell)}: that it is known was not settled in time")
 
 
 def _sought(bound: Bound, attained: bool) -> list[Inequality]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -211,6 +212,18 @@ def _opendocument_text(cell: Any) -> str:
     return "\n".join("".join(part.itertext()) for part in cell.iter(f"{_TEXT}p"))
 
 
+_RAISED, _LOWERED = "\ue000", "\ue001"
+"""Where raised text begins and ends: characters that no page has, as nobody has defined them."""
+
+_FOOTNOTE = re.compile(f"{_RAISED}([^{_LOWERED}]*){_LOWERED}?")
+
+
+def _bracketed(found: re.Match[str]) -> str:
+    """Raised text in brackets, unless it has some, or is none."""
+    text = found[1].strip(f" []{_RAISED}{_LOWERED}")
+    return f"[{text}]" if text else ""
+
+
 class _Tables(HTMLParser):
     """The tables of a page; a table inside a cell is text of that cell."""
 
@@ -246,6 +259,8 @@ class _Tables(HTMLParser):
             self._text, self._where = [], "caption"
         elif tag == "br" and self._text is not None:
             self._text.append(" ")
+        elif tag == "sup" and self._text is not None:
+            self._text.append(_RAISED)  # else the mark of a footnote would be a digit of the number
 
     def _begin_cell(self, spans: dict[str, str | None]) -> None:
         self._row = max(self._row, 0)
@@ -262,7 +277,7 @@ class _Tables(HTMLParser):
     def _end_cell(self) -> None:
         if self._text is None:
             return
-        text = " ".join("".join(self._text).split())
+        text = " ".join(_FOOTNOTE.sub(_bracketed, "".join(self._text)).split())
         if self._where == "cell":
             self._cells[self._row, self._column] = text
         else:
@@ -272,6 +287,8 @@ class _Tables(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if self._depth == 1 and tag in ("td", "th", "tr", "caption", "table"):
             self._end_cell()
+        if tag == "sup" and self._text is not None and self._depth == 1:
+            self._text.append(_LOWERED)
         if tag == "thead":
             self._in_head = False
         if tag == "table" and self._depth:

@@ -47,6 +47,9 @@ _NO_NUMBER = HIDDEN_MARKS | ZERO_MARKS
 _STEPS = 5
 """By how many multiples of its base controlled rounding moves a count at most, to be seen as it."""
 
+_BLOCK = re.compile(r"\s*Var \d+\s*")
+"""What a block of a matrix begins with, before the code that all of its cells have."""
+
 _QUOTED = re.compile(r'\s*"(?:[^"]|"")*"\s*')
 
 
@@ -91,7 +94,7 @@ def recognises(path: Path, text: str) -> bool:
     first = lines[0] if lines else ""
     if path.suffix.lower() in (".tab", ".sbs") or beside(path, path.stem + ".rda") is not None:
         return is_figure_line(first) or bool(_QUOTED.match(first))
-    if first.startswith(',"'):
+    if first.startswith(',"') or _BLOCK.fullmatch(first.partition(",")[0]):
         return True
     if len(lines) < 2 or not _QUOTED.match(first) or not _quoted_codes(text):
         return False
@@ -119,7 +122,8 @@ def read(path: Path, text: str, reading: Reading) -> tuple[PublishedTable, ...]:
     if separator is None or separator not in text:
         separator = separator_of(text)
     lines = delimited_lines(text, where, separator)
-    if not lines[0][0].strip() and len(lines[0]) > 1 and metadata is None:
+    matrix = not lines[0][0].strip() or _BLOCK.fullmatch(lines[0][0]) is not None
+    if matrix and len(lines[0]) > 1 and metadata is None:
         return (_matrix(where, lines, reading),)
     layout = _layout(where, text, lines, metadata, reading)
     body = lines[1:] if layout.header else lines
@@ -387,7 +391,8 @@ def _rounded(
     base = gcd(*(whole_count(line.figure) or 0 for line in shown))
     notes = [
         f"controlled rounding: all figures are multiples of {base}; how far it moved a count is "
-        "not in the file, so that figures are taken as exact"
+        "not in the file, so that figures are taken as exact unless you say it (--base "
+        f"{base} --base-rounding random: by less than {base})"
     ]
     if layout.true >= 0:
         notes.append("the file holds the counts behind the rounded figures; they are not used")
@@ -408,23 +413,40 @@ def _is_rounded(body: list[list[str]], layout: Layout) -> bool:
 
 
 def _matrix(where: str, lines: list[list[str]], reading: Reading) -> PublishedTable:
-    """Type 1: codes of the last variable across, those of the first down."""
-    across = lines[0][1:]
-    cells = []
-    for number, fields in enumerate(lines[1:], start=2):
-        at = f"{where}, line {number}"
-        if len(fields) != len(lines[0]):
+    """Type 1: codes of the last variable across, those of the one before down.
+
+    Of three or more variables, the others have a block for each combination of their codes.
+    """
+    block: tuple[str, ...] = ()
+    across: list[str] = []
+    cells: list[Line] = []
+    for number, fields in enumerate(lines, start=1):
+        at = f"{where}, line {number} of those that hold something"
+        if _BLOCK.fullmatch(fields[0]):
+            block, across = tuple(fields[1::2]), []
+        elif not across:
+            if fields[0].strip() or len(fields) < 2:
+                raise InvalidInput(f"{at}: a block without codes across; fetch or write it again")
+            across = fields[1:]
+        elif len(fields) != len(across) + 1:
             raise InvalidInput(
-                f"{at}: {len(fields)} fields, but the first line has {len(lines[0])}; a type 1 "
-                "file of three or more variables has blocks, which are not read: write type 2 or 5"
+                f"{at}: {len(fields)} fields, but the codes across are {len(across)}; the file may "
+                "be cut off: fetch or write it again"
             )
-        cells += [
-            Line((fields[0], code), figure, SHOWN, at)
-            for code, figure in zip(across, fields[1:], strict=True)
-        ]
+        else:
+            cells += [
+                Line((*block, fields[0], code), figure, SHOWN, at)
+                for code, figure in zip(across, fields[1:], strict=True)
+            ]
     if not cells:
         raise InvalidInput(f"{where} has codes across and no line below; fetch or write it again")
-    names = tuple(reading.hierarchies) if len(reading.hierarchies) == 2 else ("V1", "V2")
+    size = len(cells[0].codes)
+    if any(len(cell.codes) != size for cell in cells):
+        raise InvalidInput(
+            f"{where}: its blocks name different numbers of variables; fetch or write it again"
+        )
+    given = tuple(reading.hierarchies)
+    names = given if len(given) == size else tuple(f"V{k}" for k in range(1, size + 1))
     notes = ["read as a tau-ARGUS matrix (type 1); it does not name its variables"]
     return table_of(where, names, cells, reading, magnitude=_no_counts(), notes=notes)
 

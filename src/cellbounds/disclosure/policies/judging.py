@@ -245,6 +245,10 @@ def judged(
         outside=main.outside,
         intruder=main.intruder,
     )
+    if not decisive and verdict.outcome is Outcome.UNDECIDED and doubled_pool(main) is not None:
+        # What searches show to be safe by the table and twice the table is so here, too.
+        again = judged(cases, effort, decisive=True)[0]
+        verdict = replace(again, seconds=seconds + again.seconds) if again.safe else verdict
     return verdict, first
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cellbounds.disclosure.protecting.covers import Covers
+from cellbounds.disclosure.protecting.neighbourhoods import improved
 from cellbounds.disclosure.protecting.patterns import (
     cleaned,
     pattern_of,
@@ -208,7 +209,7 @@ class Search:
         self, lower: IntArray, upper: IntArray, effort: Budget
     ) -> tuple[FloatArray, int] | None:
         """The relaxation at a node, with the inequalities that its optimum missed."""
-        rounds = ROUNDS if self.nodes == 1 else ROUNDS_BELOW
+        rounds = ROUNDS if (lower < upper).all() else ROUNDS_BELOW
         found = self._relaxed(lower, upper)
         for _ in range(rounds):
             if found is None or found[1] >= self.cost or self._over(effort):
@@ -231,7 +232,7 @@ class Search:
         if exposed:
             self.covers.refute(shares, exposed)
             return True
-        self._take(hidden)
+        self.take(hidden)
         return False
 
     def _branching(self, fractional: FloatArray) -> int:
@@ -260,9 +261,10 @@ class Search:
         costs = self.problem.costs * (1 - 0.9 * weights)
         start = self.covers.pattern(shares)
         exposed = unprotected(self.covers.attack, self.problem.levels, start)
-        self._take(cleaned(self.problem, pattern_of(self.problem, exposed, start, costs)))
+        self.take(cleaned(self.problem, pattern_of(self.problem, exposed, start, costs)))
 
-    def _take(self, hidden: BoolArray) -> None:
+    def take(self, hidden: BoolArray) -> None:
+        """Take a pattern that protects, if it is cheaper."""
         cost = self.problem.cost(hidden)
         if cost < self.cost:
             self.hidden, self.cost = hidden, cost
@@ -280,8 +282,27 @@ def best_pattern(
     Unprotectable
         If a level cannot be kept even with everything hidden.
     """
-    hidden = first_pattern(problem, effort)
-    return Search(problem, hidden).run(steps, effort)
+    search = Search(problem, first_pattern(problem, effort))
+    best = search.run(steps // 2, effort)
+    if best.optimal:
+        return best
+    hidden, taken = improved(
+        problem,
+        best.hidden,
+        lambda part, start, most: _searched(part, start, most, effort),
+        steps=steps // 4,
+        over=lambda: effort.spent,
+    )
+    search.take(hidden)
+    search.steps += taken
+    return search.run(steps, effort)
+
+
+def _searched(
+    problem: SuppressionProblem, hidden: BoolArray, steps: int, effort: Budget
+) -> tuple[BoolArray, int]:
+    best = Search(problem, hidden).run(steps, effort)
+    return best.hidden, best.steps
 
 
 def first_pattern(problem: SuppressionProblem, effort: Budget = UNLIMITED) -> BoolArray:

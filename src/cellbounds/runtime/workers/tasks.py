@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.interrupts import uninterrupted
 from cellbounds.runtime.isolation import prepare
 
 if TYPE_CHECKING:
@@ -428,27 +429,35 @@ class _Pieces:
 
     def _hand_out(self, most: int) -> None:
         """Hand out pieces until so many are under way."""
-        assert self._executor is not None  # who has none works alone
+        # Futures have locks: an interruption while one is taken would leave it behind, and whoever
+        # brings results home, and takes work back, would wait for it forever.
         with self._handing:
-            free = most - sum(not future.done() for future in list(self._away))
+            free = most - uninterrupted(self._under_way)
             while self._todo and free > 0 and not self._broken:
-                place = self._todo[0]
-                try:
-                    future = self._executor.submit(
-                        _done, self._work, self._arguments[place], f"{self._mark}-{place}"
-                    )
-                except BrokenExecutor:
-                    self._broken = True
-                    return
-                except RuntimeError as problem:
-                    raise InvalidInput(
-                        f"workers={self._executor!r} takes no work ({problem}); give one that "
-                        "has not been shut down"
-                    ) from None
-                self._todo.popleft()
-                self._away[future] = place
-                future.add_done_callback(self._came_home)
+                uninterrupted(self._hand_out_next)
                 free -= 1
+
+    def _under_way(self) -> int:
+        return sum(not future.done() for future in list(self._away))
+
+    def _hand_out_next(self) -> None:
+        assert self._executor is not None  # who has none works alone
+        place = self._todo[0]
+        try:
+            future = self._executor.submit(
+                _done, self._work, self._arguments[place], f"{self._mark}-{place}"
+            )
+        except BrokenExecutor:
+            self._broken = True
+            return
+        except RuntimeError as problem:
+            raise InvalidInput(
+                f"workers={self._executor!r} takes no work ({problem}); give one that has not been "
+                "shut down"
+            ) from None
+        self._todo.popleft()
+        self._away[future] = place
+        future.add_done_callback(self._came_home)
 
     def _came_home(self, future: Future[Any]) -> None:
         self._home.put(future)
@@ -490,7 +499,7 @@ class _Pieces:
         """What a piece has brought; nothing if it was lost."""
         place = self._away.pop(future)
         try:
-            problem = future.exception()
+            problem, found = uninterrupted(_outcome, future)
         except CancelledError:
             raise Unsettled(
                 "the workers were lost before the work was done (it was cancelled); see whether "
@@ -502,7 +511,7 @@ class _Pieces:
             return
         if problem is not None:
             raise _explained(problem) from None
-        result, begun, finished, host = future.result()
+        result, begun, finished, host = found
         untils = (argument for argument in self._arguments[place] if isinstance(argument, Until))
         until = next(untils, None)
         # Here there is only one clock, which somebody may have set in between.
@@ -516,6 +525,12 @@ class _Pieces:
                     "budget; set the clocks (by NTP), or give no budget"
                 )
         yield place, result
+
+
+def _outcome(future: Future[Any]) -> tuple[BaseException | None, Any]:
+    """What went wrong with a piece that came home, or what it brought."""
+    problem = future.exception()
+    return problem, None if problem is not None else future.result()
 
 
 def _done(

@@ -114,19 +114,19 @@ def constant_sums(
         For the linear program.
     """
     equations = equations_of(problem)
-    tight = _tight(problem, equations, tables)
+    tight = tight_columns(problem, equations, tables)
     forced = equations.lower == equations.upper
     # Columns that are not tight take up what rows that hold one need: pivots are among them first,
     # and last among those that are fixed.
     groups = np.where(forced, 3 * GROUP, np.where(tight != 0, GROUP, 0))
     echelon = _echelon(equations, groups)
-    inwards = _inwards(echelon, tight != 0, tight)
+    inwards = inwards_of(echelon, tight != 0, tight)
     if len(inwards.columns):
-        proposed = _proposed(inwards, equations.size, seconds)
+        proposed = proposed_columns(inwards, equations.size, seconds)
         if proposed.any():
             # So do then the columns that are not forced.
             echelon = _echelon(equations, groups + np.where(proposed, GROUP, 0))
-            inwards = _inwards(echelon, proposed, tight)
+            inwards = inwards_of(echelon, proposed, tight)
             forced |= _proven(inwards, equations.size, seconds)
     found = _spanned(echelon, forced, starts, cells)
     # Whether a row follows from rows before it does not hang on pivots; whether that is found does.
@@ -134,7 +134,7 @@ def constant_sums(
     return Constants(found, forced, dependent)
 
 
-def _tight(problem: Problem, equations: Equations, tables: Iterable[IntArray]) -> IntArray:
+def tight_columns(problem: Problem, equations: Equations, tables: Iterable[IntArray]) -> IntArray:
     """1 for columns at their lower limit in every table, -1 for those at their upper one."""
     low = np.ones(equations.size, dtype=bool)
     high = low.copy()
@@ -222,7 +222,7 @@ class Inwards(NamedTuple):
         return LinearProgram(directions).minimize(np.arange(many), np.full(many, -1), seconds)
 
 
-def _inwards(echelon: Echelon, last: BoolArray, tight: IntArray) -> Inwards:
+def inwards_of(echelon: Echelon, last: BoolArray, tight: IntArray) -> Inwards:
     """The rows whose pivots are in the last columns: they hold no others but fixed ones."""
     rows = np.sort(echelon.row_of[(echelon.row_of >= 0) & last])
     row_of_entry = np.repeat(np.arange(len(echelon.starts) - 1), np.diff(echelon.starts))
@@ -233,7 +233,7 @@ def _inwards(echelon: Echelon, last: BoolArray, tight: IntArray) -> Inwards:
     return Inwards(columns, starts, places, echelon.factors[within] * tight[entries])
 
 
-def _proposed(inwards: Inwards, size: int, seconds: float | None) -> BoolArray:
+def proposed_columns(inwards: Inwards, size: int, seconds: float | None) -> BoolArray:
     """Columns that no direction seems to lead away from their limit."""
     forced = np.zeros(size, dtype=bool)
     proposal = inwards.pushed(seconds)
@@ -244,33 +244,46 @@ def _proposed(inwards: Inwards, size: int, seconds: float | None) -> BoolArray:
 
 
 def _proven(inwards: Inwards, size: int, seconds: float | None) -> BoolArray:
-    """Columns that are forced for certain, of those that seem so.
+    """Columns that are forced for certain, of those that seem so."""
+    forced = np.zeros(size, dtype=bool)
+    multipliers = positive_combination(inwards, seconds)
+    forced[inwards.columns[np.unique(inwards.places[multipliers[inwards.rows] != 0])]] = True
+    return forced
+
+
+def positive_combination(inwards: Inwards, seconds: float | None) -> IntArray:
+    """Multipliers of rows whose sum has no coefficients but positive ones; 0 where none are found.
 
     The rows are zero when every column stands at its limit, as it does in the tables that are
     known. A combination of them with positive coefficients only is a sum of distances from the
     limits that is zero in every table: all of them are zero. Parts that have no row in common are
     proven apart.
     """
-    forced = np.zeros(size, dtype=bool)
+    rows, many = inwards.rows, len(inwards.columns)
+    found = np.zeros(len(inwards.starts) - 1, dtype=np.int64)
     proposal = inwards.pushed(seconds)
     if proposal is None:
-        return forced
-    rows, many = inwards.rows, len(inwards.columns)
+        return found
     part = connected(rows, inwards.places, many)
+    part_of_row = part[inwards.places[inwards.starts[:-1]]]
     left = np.ones(many, dtype=bool)
     for denominator in DENOMINATORS:
         multipliers = np.rint(-proposal.duals * denominator)
         size_of_sums = np.abs(inwards.factors).astype(float) @ np.abs(multipliers[rows])
         if not size_of_sums < SAFE:
             break
+        whole = multipliers.astype(np.int64)
         sums = np.zeros(many, dtype=np.int64)
-        np.add.at(sums, inwards.places, inwards.factors * multipliers[rows].astype(np.int64))
-        failed = np.bincount(part, sums <= 0, minlength=many)
-        left &= failed[part] > 0
+        np.add.at(sums, inwards.places, inwards.factors * whole[rows])
+        failed = np.bincount(part, sums <= 0, minlength=many) > 0
+        new = left & ~failed[part]
+        parts = np.zeros(many, dtype=bool)
+        parts[part[new]] = True
+        found = np.where(parts[part_of_row], whole, found)
+        left &= ~new
         if not left.any():
             break
-    forced[inwards.columns[~left]] = True
-    return forced
+    return found
 
 
 def connected(rows: IntArray, places: IntArray, many: int) -> IntArray:

@@ -294,6 +294,59 @@ def in_span(
 
 
 @compiled_above(FEW)
+def combinations(
+    echelon: Echelon, cells: IntArray, dead: IntArray, first: int, work_limit: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Which rows add up to a multiple of one column each, and how often each is taken.
+
+    Columns from `first` on say which rows a row was made of. Gives `starts`, `rows` and `times`;
+    nothing for a column that the rows do not determine, dead columns counting as zero.
+    """
+    size = len(echelon.row_of)
+    work = np.zeros(size, dtype=np.int64)
+    marked = np.zeros(size, dtype=np.int64)
+    support = np.zeros(size, dtype=np.int64)
+    starts = np.zeros(len(cells) + 1, dtype=np.int64)
+    rows = np.zeros(1024, dtype=np.int64)
+    times = np.zeros(1024, dtype=np.int64)
+    spent: Any = 0
+    for number in range(len(cells)):
+        at = starts[number]
+        starts[number + 1] = at
+        if spent > work_limit:
+            continue
+        support[0], work[cells[number]], marked[cells[number]] = cells[number], 1, 1
+        held, steps = _reduced(
+            echelon.starts, echelon.columns, echelon.factors, echelon.row_of, dead, work, marked,
+            support, 1,
+        )  # fmt: skip
+        spent += steps
+        if held < 0:
+            work[:] = 0
+            marked[:] = 0
+            continue
+        found = True
+        for k in range(held):
+            if support[k] < first and work[support[k]] != 0:
+                found = False
+        if found and at + held > len(rows):
+            more_rows = np.zeros(2 * (at + held), dtype=np.int64)
+            more_times = np.zeros(2 * (at + held), dtype=np.int64)
+            more_rows[:at] = rows[:at]
+            more_times[:at] = times[:at]
+            rows, times = more_rows, more_times
+        for k in range(held):
+            column = support[k]
+            if found and work[column] != 0:
+                rows[at], times[at] = column - first, -work[column]
+                at += 1
+            work[column] = 0
+            marked[column] = 0
+        starts[number + 1] = at
+    return starts, rows[: starts[-1]], times[: starts[-1]]
+
+
+@compiled_above(FEW)
 def null_moves(
     echelon: Echelon,
     row_starts: IntArray,

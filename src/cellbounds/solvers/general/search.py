@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -19,7 +19,8 @@ from cellbounds.model.splitting import Bound, SplitBound, Splitting, margin_axes
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.devices import CPU, Device, device_of
 from cellbounds.solvers.general.constant_sums import (
     Constants,
     connected,
@@ -53,19 +54,23 @@ class Solvers:
         self.full, self.small = full, small
         self._interior: LinearProgram | None = None
         self._parts: dict[int, IntegerProgram] = {}
-        self._splitting: Splitting | None = None
+        self._splittings: dict[str, Splitting] = {}
         self._splits: bool | None = None
 
-    def splitting(self, release: Release, table: IntArray) -> Splitting | None:
+    def splitting(
+        self, release: Release, table: IntArray, device: Device = CPU
+    ) -> Splitting | None:
         """The splitting of a large release of complete margins; None if it is not one.
 
         It is the same whichever table (flat, of the whole) it is made from.
         """
-        if self._splitting is None and self.splits(release):
+        if device.name not in self._splittings and self.splits(release):
             faces = list((margin_axes(release) or {}).values())
             limits = self.full.lower, self.full.upper
-            self._splitting = Splitting(release.domain.shape, faces, *limits, table)
-        return self._splitting
+            self._splittings[device.name] = Splitting(
+                release.domain.shape, faces, *limits, table, device=device
+            )
+        return self._splittings.get(device.name)
 
     def splits(self, release: Release) -> bool:
         """Whether bounds are found faster by splitting than by programs."""
@@ -128,11 +133,9 @@ class Solvers:
 SPLIT = 500
 """Cells left from which on splitting beats programs, where there are complete margins alone."""
 
-TOGETHER = 64
-"""Bounds that are split at a time: as many tables as a processor's cache holds."""
-
-REPAIRS = 300_000
-"""Proposals for a table in which one cell has another count: about a tenth of a second."""
+REPAIRS, IN_VAIN = 300_000, 20
+"""Proposals for a table in which one cell has another count, about 0.1 seconds; and cells in
+a row that may stay as they are before no more are tried."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -431,6 +434,8 @@ class Search:
         if not len(self.pool) or len(self.numbers) < MANY:
             return
         size, asked = len(self.numbers), np.flatnonzero(self.unmoved())
+        if self.undecided is not None and not len(asked):
+            return
         starts, members = np.arange(size + 1), np.arange(size)
         if not self.asked.plain:
             more, inside = self._lines(asked)
@@ -481,25 +486,35 @@ class Search:
         self.solvers, self._program = Solvers(self.full, self.small), None
 
     def by_wandering(self, effort: Budget) -> None:
-        """Walk until every sum that needs it has moved, or no walk gets any further."""
+        """Walk along hypercubes until every sum that needs it has moved, or none gets further."""
+        if len(self.pool) and self.walker.possible and len(self.numbers) >= MANY:
+            self._take_all(self.walker.around(self.pool.at(0), self._aims), effort)
+
+    def by_wandering_on(self, effort: Budget) -> None:
+        """The same for what has not moved, by repairs and along other directions."""
         if not len(self.pool) or len(self.numbers) < MANY:
             return
-        for counts in self._wandering():
+        if self.walker.possible:
+            self._take_all(self._repairs(effort), effort)
+        if effort.spent or self.solvers.splits(self.release):
+            return  # between complete margins hypercubes are the shortest directions there are
+        start = self.pool.at(0)[self.numbers]
+        around = tables_around(self.small, start, lambda: self._aims()[self.numbers])
+        self._take_all(map(self.expand, around), effort)
+
+    def _take_all(self, tables: Iterable[IntArray], effort: Budget) -> None:
+        for counts in tables:
             self.pool.add_if_it_fits(counts)  # lists of values are not known to walks
             if effort.spent:
                 return
 
-    def _wandering(self) -> Iterator[IntArray]:
-        if self.walker.possible:
-            yield from self.walker.around(self.pool.at(0), self._aims)
-            yield from self._repairs()
-        start = self.pool.at(0)[self.numbers]
-        for cells in tables_around(self.small, start, lambda: self._aims()[self.numbers]):
-            yield self.expand(cells)
-
-    def _repairs(self) -> Iterator[IntArray]:
+    def _repairs(self, effort: Budget) -> Iterator[IntArray]:
         """Tables in which sums of one cell have other values than in all so far."""
+        in_vain = 0
         for place in np.flatnonzero(self.unmoved()).tolist():
+            if in_vain >= IN_VAIN:
+                return
+            in_vain += int(self.unmoved()[place])
             value = int(self.pool.ends[0, place])
             for side in (1, 0):
                 there = value - SIGNS[side]
@@ -507,7 +522,8 @@ class Search:
                 if outside or not self.unmoved()[place] or len(self.asked.members(place)) > 1:
                     continue
                 counts = self.pool.at(len(self.pool) - 1)
-                if self._repaired(counts, place, there, REPAIRS, UNLIMITED):
+                if self._repaired(counts, place, there, REPAIRS, effort):
+                    in_vain = 0
                     yield counts
 
     def _repaired(
@@ -530,18 +546,20 @@ class Search:
 
     # The steps, from cheap to dear; each may be asked for one bound.
 
-    def by_splitting(self, bounds: Sequence[tuple[int, int]], effort: Budget) -> list[SplitBound]:
+    def by_splitting(
+        self, bounds: Sequence[tuple[int, int]], effort: Budget, *, tables: bool = False
+    ) -> list[SplitBound]:
         """Bounds proven by splitting, many at once; none if that is not for this release."""
-        splitting = None
+        device, splitting = device_of(effort.device), None
         if len(self.pool):
-            splitting = self.solvers.splitting(self.release, self.pool.at(0))
+            splitting = self.solvers.splitting(self.release, self.pool.at(0), device)
         if splitting is None:
             return []
         asked = [
             Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
             for p, side in bounds
         ]
-        answers = splitting.solve(asked, together=TOGETHER, spent=lambda: effort.spent)
+        answers = splitting.solve(asked, spent=lambda: effort.spent, tables=tables)
         for (place, side), answer in zip(bounds, answers, strict=True):
             if answer.proven is not None:
                 self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
@@ -552,7 +570,7 @@ class Search:
         cells, constant = self.objective(place)
         if not len(cells):
             return None
-        for split in self.by_splitting([(place, side)], Budget.of(seconds)):
+        for split in self.by_splitting([(place, side)], Budget.of(seconds), tables=True):
             if split.converged or self.settled(place, side):
                 return split.table
         sign = SIGNS[side]

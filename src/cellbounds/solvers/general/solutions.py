@@ -25,13 +25,14 @@ from cellbounds.model.structure import Facts
 from cellbounds.model.targets import Targets, asked_about
 from cellbounds.results.cell_index import Position
 from cellbounds.results.evidence import Evidence, checked
-from cellbounds.results.solution import Arrays, Query, RelaxedSolution, Solution
+from cellbounds.results.solution import Arrays, Constants, Query, RelaxedSolution, Solution
 from cellbounds.results.values import UNBOUNDED, ValueSet
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.checkpoints import Checkpoint, damaged
 from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.general.attainable import SumValues, table_with, values_of, values_of_each
+from cellbounds.solvers.general.constant_proofs import constant_steps, stated_sums
 from cellbounds.solvers.general.exact_linear import ExactProgram
 from cellbounds.solvers.general.search import Proof, Search
 from cellbounds.solvers.general.strategy import begun, passes, settle_all, settle_one
@@ -143,6 +144,10 @@ class SearchCheckpoint:
 
 MOST_CELLS = 5_000_000
 """Cells of the largest domain that is laid out in full."""
+
+
+MANY_CELLS = 2_000
+"""Cells from which on it is proven for all of them at once which are known exactly."""
 
 
 class GeneralSharp:
@@ -321,6 +326,41 @@ class GeneralSolution(Solution):
                 "no table with this count was found within the budget; give more seconds"
             )
         return counts
+
+    def constants(self, budget: Budget) -> Constants | None:
+        """Which of many single cells are known exactly, with steps that prove it."""
+        search, count = self.search, self.places.size
+        cells = search.asked.behind
+        if count < MANY_CELLS or self.evidence is Evidence.EXACT or not len(search.pool):
+            return None
+        problem = stated_sums(self._system, self._release.domain.size)
+        if problem is None or (cells.widths[:count] != 1).any():
+            return None
+        members = cells.cells[cells.starts[:count]]
+        same = (search.proven[0] == search.proven[1])[:count]
+        moving = (search.pool.ends[0] != search.pool.ends[1])[:count]
+        first, tables = search.pool.at(0), list[IntArray]()
+        left = moving.copy()
+        for number in range(1, len(search.pool)):
+            table = search.pool.at(number)
+            differs = table[members] != first[members]
+            if (left & differs).any():
+                tables.append(table)
+                left &= ~differs
+        claimed = np.zeros(len(first), dtype=bool)
+        claimed[members[same]] = True
+        steps, proven = constant_steps(problem, first, claimed, budget.left)
+        known = same & proven[members]
+        origin = np.stack([self._system.statement, self._system.figure], axis=1)
+        return Constants(
+            np.flatnonzero(known),
+            np.flatnonzero(same & ~known),
+            np.flatnonzero(moving),
+            (first, *tables),
+            steps.starts,
+            origin[steps.rows],
+            steps.times,
+        )
 
     def proof(self, index: Position, side: int) -> str:
         """What proved the bound."""

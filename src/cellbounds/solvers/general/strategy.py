@@ -21,12 +21,13 @@ import numpy as np
 from cellbounds.errors import InconsistentRelease
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
+from cellbounds.runtime.devices import CPU
 from cellbounds.runtime.workers import Until, shared
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
 from cellbounds.solvers.general.hypercubes import Guide
 from cellbounds.solvers.general.pool import Excerpt
-from cellbounds.solvers.general.search import SIGNS, TOGETHER, Proof, Search, Standing
+from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
 from cellbounds.statements.inequalities import NO_UPPER
 
 
@@ -307,6 +308,9 @@ LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
 
+SPLIT_AT_ONCE = 64
+"""Bounds of one part of the work by splitting."""
+
 REPAIRS = (500_000, 2_000_000, 8_000_000)
 """Proposals of repairs of a rounded table: about 0.2 seconds at first."""
 
@@ -345,11 +349,15 @@ def settle_all(search: Search, effort: Budget) -> None:
     search.note("propagation and the first table")
     if effort.spent:
         return
-    search.by_elimination(effort)
-    search.note("elimination")
+    # What moves needs no proof: walks first, unless everything is wanted, which must be proven.
+    search.by_wandering(effort)
+    search.note("walks around the tables")
     if not effort.spent:
-        search.by_wandering(effort)
-        search.note("walks around the tables")
+        search.by_elimination(effort)
+        search.note("elimination")
+    if not effort.spent:
+        search.by_wandering_on(effort)
+        search.note("repairs and walks along other directions")
     if effort.spent or not _open(search):
         return
     if search.undecided is not None:
@@ -367,7 +375,7 @@ def settle_all(search: Search, effort: Budget) -> None:
     else:
         _each(search, _by_walking, effort)
         search.note(WALKS)
-        _in_parts(search, Search.by_splitting, effort, TOGETHER)
+        _by_splitting(search, effort)
         search.note("splitting")
     for name, step in _steps(search):
         if effort.spent:
@@ -435,6 +443,14 @@ def _by_program(
         if real is None or search.settled(place, side) or effort.spent:
             return
         search.by_walking(place, side, times * proposals, effort, Guide(real, temperature))
+
+
+def _by_splitting(search: Search, effort: Budget) -> None:
+    """Prove all open bounds; an accelerator has them all at once, processors share them."""
+    if effort.device != CPU.name:
+        search.by_splitting(_open(search), effort)
+    elif search.solvers.splits(search.release):
+        _in_parts(search, Search.by_splitting, effort, SPLIT_AT_ONCE)
 
 
 def _by_rounding(

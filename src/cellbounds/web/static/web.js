@@ -23,3 +23,12 @@ document.addEventListener("click", (event) => {
 });
 // What was wrong with the last question is not said about the next one.
 document.addEventListener("htmx:beforeRequest", () => { document.getElementById("problem").textContent = ""; });
+// What somebody unfolded stays unfolded when the form comes anew.
+const unfolded = new Set();
+document.addEventListener("toggle", (event) => {
+  if (!event.target.id || !event.target.isConnected) return;
+  if (event.target.open) unfolded.add(event.target.id); else unfolded.delete(event.target.id);
+}, true);
+document.addEventListener("htmx:load", (event) => {
+  for (const part of event.detail.elt.querySelectorAll("details[id]")) part.open ||= unfolded.has(part.id);
+});
