@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -123,3 +124,24 @@ def test_the_cheapest_ranges(case: tuple[cb.Table, list[str], cb.policies.Policy
         assert done.bound <= best <= done.cost
         if done.optimal:
             assert done.cost == best
+
+
+@pytest.mark.parametrize(
+    ("counts", "asked", "cost"),
+    [
+        ([[6, 3, 3], [1, 1, 0], [0, 0, 1]], {"above_threshold": True}, 27),
+        ([[2, 3, 5], [6, 0, 0]], {"protect_above": 1, "protect_below": 1}, 11),
+        ([[6, 1, 0], [1, 2, 5], [2, 0, 2]], {"values": 2}, 8),
+        ([[5, 0, 1], [1, 1, 5]], {"above_threshold": True}, 44),
+        ([[2, 3, 3], [2, 6, 2], [3, 2, 2]], {"above_threshold": True}, 18),
+    ],
+)
+def test_ranges_that_narrowing_one_after_another_does_not_find(counts, asked, cost) -> None:
+    domain = cb.Domain({"a": list(range(len(counts))), "b": [0, 1, 2]})
+    rule = cb.policies.SmallCounts(below=3, zeros=False, **asked)
+    policy = cb.policies.Policy("house", rules=[rule])
+    done = cb.protect(
+        cb.Table(domain, counts), "[a+,b+]", policy=policy, method="intervals", widths=WIDTHS
+    )
+    assert done.safe
+    assert (done.cost, done.bound) == (cost, cost)
