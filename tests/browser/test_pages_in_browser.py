@@ -45,7 +45,10 @@ def team(tmp_path_factory):
 
 def watched(context, server, troubles):
     page = context.new_page()
-    page.on("console", lambda said: troubles.append(said.text))
+    page.on(
+        "console",
+        lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on(
         "request",
@@ -282,13 +285,13 @@ def asked(page, team, statement, why):
 
 def test_refused_because_of_two_earlier_ones_and_a_safe_variant_approved(logged_in, team):
     ben, cleo = logged_in("ben"), logged_in("cleo")
-    number = asked(ben, team, "[income|gender,race]@2", "a newspaper")
+    number = asked(ben, team, "[region,ill]", "a newspaper")
     assert "WAITING" in ben.inner_text("main")
     assert "UNSAFE" not in ben.content()
     cleo.goto(f"{team.base}/requests/{number}")
     cleo.locator(".banner.unsafe").wait_for(timeout=90_000)
     assert cleo.locator("#blame li").count() == 2
-    assert "fewer past releases do" in cleo.inner_text("#blame")
+    assert "no fewer past releases do" in cleo.inner_text("#blame")
     # Whatever somebody clicks, what is unsafe is not released.
     cleo.fill("[name=why]", "let us see")
     cleo.click("text=Approve")
@@ -300,10 +303,10 @@ def test_refused_because_of_two_earlier_ones_and_a_safe_variant_approved(logged_
     ben.goto(f"{team.base}/requests/{number}")
     assert "gives a small count away" in ben.inner_text("main")
     # A variant that is safe, decided by another person than the one who asked.
-    safer = asked(ben, team, "[income|gender]@1", "the same newspaper")
+    safer = asked(ben, team, "[region]", "the same newspaper")
     cleo.goto(f"{team.base}/requests/{safer}")
     cleo.locator(".banner.safe").wait_for()
-    assert "[income|gender,race]@2" in cleo.inner_text(".diff")
+    assert "[region,ill]" in cleo.inner_text(".diff")
     cleo.fill("[name=why]", "safe with all that is out")
     cleo.click("text=Approve")
     cleo.locator(".banner", has_text="APPROVED").wait_for()
@@ -315,7 +318,7 @@ def test_axe_finds_nothing_where_it_is_decided(logged_in, team):
     from axe_playwright_python.sync_playwright import Axe
 
     cleo, ada = logged_in("cleo"), logged_in("ada")
-    asked(cleo, team, "[race]~10", "a look")
+    asked(cleo, team, "[region]~10", "a look")
     for page, address in ((cleo, "requests"), (cleo, "requests/new"), (ada, "people")):
         page.goto(f"{team.base}/{address}")
         found = Axe().run(page)

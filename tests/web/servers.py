@@ -108,13 +108,18 @@ def waited(ask, *, seconds=60):
 
 
 def team_ledger(folder):
-    """A ledger of four people, with two releases that forbid a third."""
-    table = cb.datasets.read("census3")
-    table.write(folder / "census3.csv")
-    place = folder / "census.ledger"
+    """A ledger of four people, with two releases that together forbid a third.
+
+    All three margins of two variables leave one table, as two cells that would change in opposite
+    ways are empty; any two of them leave the small count open.
+    """
+    domain = cb.Domain({"sex": ["f", "m"], "region": ["North", "South"], "ill": ["no", "yes"]})
+    table = cb.Table(domain, [[[0, 0], [10, 10]], [[10, 10], [2, 10]]])
+    table.write(folder / "survey.csv")
+    place = folder / "survey.ledger"
     ledger = cb.Ledger.create(place, table, who="ada")
     for name, roles in PEOPLE.items():
         ledger.people.add(name, roles, password=PASSWORD, who="ada")
-    for statement in ("[gender]", "[race|income]@1"):
+    for statement in ("[sex,region]", "[sex,ill]"):
         ledger.commit(statement, table=table, who="cleo", why="before")
-    return place, folder / "census3.csv"
+    return place, folder / "survey.csv"

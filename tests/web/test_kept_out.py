@@ -258,7 +258,7 @@ def test_another_role_sees_what_it_may(team, name):
 
 def test_who_only_asks_cannot_decide_nor_see_what_others_asked(team):
     with team.person("cleo") as cleo, team.person("ben") as ben:
-        data = {"form_token": form_token(cleo), "s": "[race]~10", "why": "a secret reason"}
+        data = {"form_token": form_token(cleo), "s": "[region]~10", "why": "a secret reason"}
         number = cleo.post("/requests", data=data).headers["location"].rpartition("/")[2]
         assert ben.get(f"/requests/{number}").status_code == 404
         assert "a secret reason" not in ben.get("/requests").text
