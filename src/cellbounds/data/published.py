@@ -146,12 +146,11 @@ class PublishedTable:
 
     @property
     def unsure(self) -> tuple[Cell, ...]:
-        """The cells that do not show their count: hidden, unknown, ranges, rounded."""
-        rounded = self.base is not None
+        """The cells that do not show a number: hidden, unknown, ranges."""
         return tuple(
             cell
             for cell, entry in self.entries.items()
-            if (rounded or not isinstance(entry, int)) and entry != ZERO
+            if not isinstance(entry, int) and entry != ZERO
         )
 
     @property
