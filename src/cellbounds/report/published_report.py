@@ -60,7 +60,7 @@ def headline(risk: PublishedRisk) -> str:
     hidden = [cell for one in risk.tables for cell in one.hidden]
     if not hidden:
         others = sum(len(one.cells) for one in risk.tables)
-        return f"No count is hidden; {counted(others, 'cell')} shown as ranges, rounded or unknown"
+        return f"No count is hidden; {counted(others, 'cell')} shown as ranges or unknown"
     marks = [mark_of(cell) for cell in hidden]
     rounded = sum(len(one.table.inexact) for one in risk.tables)
     said = [f"{counted(len(hidden) - rounded, 'count is', 'counts are')} hidden"]

@@ -19,8 +19,9 @@ from cellbounds.disclosure.suggesting.changes import (
 )
 from cellbounds.disclosure.suggesting.suppression import Judging, Suppressed
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
+from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import Budget
-from cellbounds.statements import Margin, Release, Statement
+from cellbounds.statements import Release, Statement, Tabulated
 
 METHODS = ("suppress", "intervals", "round")
 """The ways that are tried; merging levels is a change of its own."""
@@ -32,8 +33,18 @@ WORK = 5
 def exact_margins(release: Release, policy: Policy) -> bool:
     """Whether a release shows exact margins alone, and the policy speaks of small counts alone."""
     said = [one for one in release.statements if one.published and one.variables]
-    exact = all(isinstance(one, Margin) and one.exact and one.base is None for one in said)
-    return bool(said) and exact and all(rule.suppressible for rule in policy.rules)
+    return (
+        bool(said)
+        and all(map(_is_exact_margin, said))
+        and all(rule.suppressible for rule in policy.rules)
+    )
+
+
+def _is_exact_margin(statement: Statement) -> bool:
+    shown, request = statement.tabulated, statement.request
+    if shown is None or request is None or not (request.is_margin and request.exact):
+        return False
+    return not shown.hidden.any()
 
 
 def protected_margins(
@@ -50,7 +61,11 @@ def protected_margins(
 
     Figures of other statements than those in `scope` (by their places) are not hidden.
     """
-    said = {place: one for place, one in enumerate(release.statements) if isinstance(one, Margin)}
+    said = {
+        place: one.tabulated
+        for place, one in enumerate(release.statements)
+        if one.tabulated is not None
+    }
     keep = [one.notation for place, one in said.items() if place not in scope]
     try:
         done = protect(
@@ -82,23 +97,30 @@ def _restated(release: Release, done: Finished) -> Release:
         if one.published and not one.variables:
             statements.append(totals[0])
         else:
-            same = margins.get(frozenset(one.variables)) if isinstance(one, Margin) else None
+            same = margins.get(frozenset(one.variables)) if one.published else None
             statements.append(one if same is None else same)
     return Release(release.domain, statements)
 
 
-Said = list[tuple[int, Margin]]
+def _printed(statement: Tabulated, index: IntArray) -> str:
+    place = int(np.ravel_multi_index(tuple(index), statement.hidden.shape))
+    return statement.figure_at(place) or "suppressed"
 
 
-def _hidden(said: Said, made: Release) -> list[tuple[Margin, list[tuple[tuple[Label, ...], str]]]]:
+Said = list[tuple[int, Tabulated]]
+
+
+def _hidden(
+    said: Said, made: Release
+) -> list[tuple[Tabulated, list[tuple[tuple[Label, ...], str]]]]:
     """For each statement the figures that are not shown exactly: labels, and what stands there."""
     found = []
     for place, before in said:
-        after = made.statements[place]
-        assert isinstance(after, Margin)
+        after = made.statements[place].tabulated
+        assert after is not None
         laid = made.domain.project(before.variables)
         figures = [
-            (laid.labels([int(k) for k in index]), str(after.entries[tuple(index)]))
+            (laid.labels([int(k) for k in index]), _printed(after, index))
             for index in np.argwhere(after.hidden)
         ]
         if figures:
@@ -108,14 +130,14 @@ def _hidden(said: Said, made: Release) -> list[tuple[Margin, list[tuple[tuple[La
 
 def _suppressed(said: Said, made: Release, _: Finished) -> list[Change]:
     return [
-        suppressing(before, [labels for labels, _ in figures], before.entries.size)
+        suppressing(before, [labels for labels, _ in figures], before.hidden.size)
         for before, figures in _hidden(said, made)
     ]
 
 
 def _ranges(said: Said, made: Release, _: Finished) -> list[Change]:
     return [
-        as_ranges(before, figures, before.entries.size) for before, figures in _hidden(said, made)
+        as_ranges(before, figures, before.hidden.size) for before, figures in _hidden(said, made)
     ]
 
 
