@@ -32,6 +32,15 @@ sys.dont_write_bytecode = False
 _NEEDED = os.environ.get("CELLBOUNDS_NEEDS", "").split()
 
 
+def pytest_collection_modifyitems(config, items):
+    """Tests that belong to `make test-long` are left to it."""
+    if os.environ.get("HYPOTHESIS_PROFILE") == "long":
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
