@@ -111,7 +111,7 @@ def test_it_finds_safe_sets(policy):
 
 
 def test_it_suggests(policy):
-    found = cb.suggest(TABLE, cb.publish(TABLE, "[a,b]"), policy, changes=1)
+    found = cb.suggest(TABLE, cb.publish(TABLE, "[a,b]"), policy, changes=1, independent=False)
     assert found.outcome is cb.Outcome.UNSAFE
     assert len(found)
     assert all(cb.judge(TABLE, one.release, policy).safe for one in found)

@@ -42,7 +42,8 @@ def words_for(command, **chosen):
     """Arguments and options that the command cannot do without, and those that are chosen."""
     words = []
     for parameter in command.params:
-        value = chosen.get(parameter.name, UNREADABLE if parameter.required else None)
+        needed = "1" if isinstance(parameter.type, click.types.IntParamType) else UNREADABLE
+        value = chosen.get(parameter.name, needed if parameter.required else None)
         if value is None:
             continue
         option = isinstance(parameter, click.Option)

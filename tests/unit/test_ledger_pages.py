@@ -83,7 +83,7 @@ def secret(folder):
     """A ledger of counts that appear nowhere but in the table, with entries of many kinds."""
     domain = cb.Domain({"a": ["x", "y"], "b": ["u", "v", "w"]})
     table = cb.Table(domain, PRIMES)
-    ledger = opened(folder, table, protect=[("a",)])
+    ledger = opened(folder, table, protect=[("a",)], independent=False)
     ledger.commit("[a]~5000", table=table, who="ann", why="first reason", total=False)
     ledger.ask("[b]", table=table, record=True, who="ann", why="a question")
     ledger.refuse("[a,b]", table=table, who="bob", why="second reason")

@@ -102,7 +102,7 @@ BAD = {
     "margin unknown entry": (HEAD + MARGIN + COUNTS + "digits = 1\n", "'digits'"),
     "base too small": (HEAD + MARGIN + COUNTS + "base = 1\n", "2 or more"),
     "base with a point": (HEAD + MARGIN + COUNTS + "base = 2.5\n", "whole"),
-    "no multiple": (HEAD + MARGIN + COUNTS + "base = 2\n", r"place \(1, 1\) is 1"),
+    "no multiple": (HEAD + MARGIN + COUNTS + "base = 2\n", r"place \(1, 1\) is no multiple"),
     "rounding alone": (HEAD + MARGIN + COUNTS + 'rounding = "up"\n', "without a base"),
     "rounding unknown": (HEAD + MARGIN + COUNTS + 'base = 2\nrounding = "so-so"\n', "so-so"),
     "count with a point": (HEAD + MARGIN + "counts = [[1.0, 2], [3, 4]]\n", "'1.0'"),

@@ -161,6 +161,7 @@ def test_every_command_has_an_example_that_runs(tmp_path, monkeypatch, capsys):
 UNRUN = {
     options.EXAMPLES["verify"]: "needs a certificate; run by the test of the screens",
     options.EXAMPLES["reproduce"]: "takes long; run by the tests of the papers",
+    options.EXAMPLES["serve"]: "goes on until it is ended; run by the tests of the pages",
     options.EXAMPLES["withdraw"]: "the request is decided by then; run by the tests of requests",
     options.EXAMPLES["refine"]: "needs a table of more variables; run by the tests of ledgers",
 }

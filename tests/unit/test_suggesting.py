@@ -20,7 +20,7 @@ from cellbounds.disclosure import suggesting
 from cellbounds.disclosure.policies import GroupDisclosure, MinimumCount, SmallCounts
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
-from cellbounds.disclosure.suggesting import near_releases
+from cellbounds.disclosure.suggesting import budgeted_judge
 from cellbounds.disclosure.suggesting.changes import (
     coarser_counts,
     drop_variable,
@@ -227,7 +227,7 @@ def test_an_undecided_release_is_worked_on(monkeypatch):
         late = cases[0].release is release
         return judged(cases, cb.Budget.until(0.0) if late else budget, **how)
 
-    monkeypatch.setattr(near_releases, "judged", hurried)
+    monkeypatch.setattr(budgeted_judge, "judged", hurried)
     found = suggest(table, release, changes=1)
     assert found.outcome is cb.Outcome.UNDECIDED
     assert not found.safe_already
@@ -248,7 +248,7 @@ def test_undecided_ones_are_counted_and_never_suggested(monkeypatch, children):
     def hurried(cases, budget, **how):
         return judged(cases, cb.Budget.until(0.0), **how)
 
-    monkeypatch.setattr(near_releases, "judged", hurried)
+    monkeypatch.setattr(budgeted_judge, "judged", hurried)
     release = cb.publish(children, "[education|county]@3", "[county|education]@3")
     found = suggest(children, release, changes=1)
     assert found.searched.undecided > 0
@@ -552,7 +552,7 @@ def suggested(run, monkeypatch, children, tmp_path):
 
 
 def test_the_command(suggested):
-    code, out, err = suggested("[education|county]@2", "--changes", 1, "--most", 3)
+    code, out, err = suggested("[education|county]@2", "--changes", 1, "--most", 3, "--with-counts")
     assert (code, err) == (0, "")
     assert out.startswith("UNSAFE under the policy small-counts: [education|county]@2, N=135\n")
     assert "   - publish [education|county] with 1 decimal instead of 2\n" in out

@@ -25,7 +25,9 @@ sheet_options = options.combined(
     option("--base INTEGER", "Numbers are rounded to multiples of this (the rounding base)."),
     option(
         "--base-rounding nearest|half-even|down|up|random|controlled|controlled-2|controlled-3",
-        "How they are rounded; nearest unless given.",
+        "How they are rounded: nearest (unless given), half-even, down, up, random, controlled, or "
+        "controlled-2 and controlled-3 for figures under 2 and 3 bases off.",
+        metavar="RULE",
     ),
     option(
         "--below INTEGER", "Counts below this were hidden before the others were rounded to --base."

@@ -65,7 +65,8 @@ class Entry:
     ----------
     number, kind
         Its place, from 1, and what happened: ``"opened"``, ``"asked"``, ``"released"``,
-        ``"refused"``, ``"policy"``, ``"refined"``, ``"grown"`` or ``"revised"``.
+        ``"refused"``, ``"requested"``, ``"closed"``, ``"person"``, ``"policy"``, ``"refined"``,
+        ``"grown"`` or ``"revised"``.
     at, who, why
         When (UTC, ISO 8601), by whom, and the reason that was given.
     content
