@@ -282,7 +282,7 @@ class Search:
         """Put a first table together from parts that nothing connects but rows that follow."""
         if len(self.numbers) < MANY or self.small.lists or not self.solvers.sendable:
             return False
-        left = Budget.of(seconds)
+        left = Budget.until(None if seconds is None else time.monotonic() + seconds)
         fewer = self.small.with_rows(~dependent_rows(self.small))
         labels = fewer.components()
         _, part, widths = np.unique(labels, return_inverse=True, return_counts=True)
@@ -471,16 +471,16 @@ class Search:
                 self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
         return answers
 
-    def by_program(self, place: int, side: int, seconds: float | None) -> IntArray | None:
+    def by_program(self, place: int, side: int, effort: Budget) -> IntArray | None:
         """A bound proven by a dual vector, perhaps a table; gives the table of real numbers."""
         cells, constant = self.objective(place)
         if not len(cells):
             return None
-        for split in self.by_splitting([(place, side)], Budget.of(seconds), tables=True):
+        for split in self.by_splitting([(place, side)], effort, tables=True):
             if split.converged or self.settled(place, side):
                 return split.table
         sign = SIGNS[side]
-        proposal = self.program.minimize(cells, np.full(len(cells), sign), seconds)
+        proposal = self.program.minimize(cells, np.full(len(cells), sign), effort.left)
         if proposal is None:
             return None
         weights = np.zeros(len(self.numbers), dtype=np.int64)
@@ -499,7 +499,7 @@ class Search:
         """Look for a table where the proof ends: split, round, and repair what is out of limits."""
         members = self.asked.members(place)
         splitting = self.solvers.splitting(self.release, self.pool.at(0))
-        real = self.by_program(place, side, effort.left)
+        real = self.by_program(place, side, effort)
         if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
             return
         goal = int(self.proven[side, place])

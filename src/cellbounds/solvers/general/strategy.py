@@ -333,7 +333,7 @@ WIDTH = 8
 def settle_one(search: Search, place: int, side: int, effort: Budget) -> None:
     """Settle one bound as far as the effort allows."""
     if not begun(search, effort):
-        search.by_program(place, side, effort.left)
+        search.by_program(place, side, effort)
         return
     for _, step in _steps(search):
         if search.settled(place, side) or effort.spent:
@@ -396,7 +396,7 @@ def passes(search: Search, bound: Item, value: int) -> bool | None:
         beyond = len(search.pool) and sign * search.pool.ends[side, place] < sign * value
         return False if beyond else None
 
-    search.by_program(place, side, effort.left)
+    search.by_program(place, side, effort)
     if decided() is None and search.first_table(effort.left) and decided() is None:
         search.by_walking(place, side, QUICK_WALK, effort)
     if decided() is None:
@@ -438,7 +438,7 @@ def _by_program(
     search: Search, place: int, side: int, effort: Budget, _share: int, times: int = 1
 ) -> None:
     """Prove by a linear program, then walk near its solution to where the proof ends."""
-    real = search.by_program(place, side, effort.left)
+    real = search.by_program(place, side, effort)
     for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
         if real is None or search.settled(place, side) or effort.spent:
             return
