@@ -267,12 +267,8 @@ def test_that_the_game_notices_one_round_instead_of_all(monkeypatch):
         left = ~crowds.breaking(made(tables)) if len(tables) else np.zeros(0, dtype=bool)
         return tables[left], list(itertools.compress(passed or [frozenset()] * len(tables), left))
 
-    request = (2,), 12, ("[a]<3",), "nearest", "nearest"
-    assert not any(list(exposed(POLICIES["above"], *one)) for one in games(request))
+    request, policy = ((3,), 5, ("[a]~3",), "nearest", "down"), POLICIES["above"]
+    assert not any(list(exposed(policy, *one)) for one in played(request, policy))
     monkeypatch.setattr(rerunning, "closed", once)
     monkeypatch.setattr(rerunning, "_findings", lambda *_, **__: iter(()))
-    assert any(list(exposed(POLICIES["above"], *one)) for one in games(request))
-
-
-def games(request):
-    return list(played(request, POLICIES["above"]))
+    assert any(list(exposed(policy, *one)) for one in played(request, policy))
