@@ -207,3 +207,39 @@ def test_the_last_request_of_the_same_person(ledger):
     assert ledger.requests.before(last).number == first.number
     assert ledger.requests.before(first) is None
     assert set(last.to_dict()) >= {"number", "who", "status", "statements"}
+
+
+def test_who_says_the_same_again_is_told_what_was_decided(ledger):
+    """Somebody who was killed, or whose output was lost, does not know that it is done."""
+    approved = ledger.requests.submit(ROUNDED, who="cat", why="x").number
+    refused = ledger.requests.submit(RATES, who="cat", why="x").number
+    withdrawn = ledger.requests.submit("[education]", who="cat", why="x").number
+    acts = [
+        (ledger.requests.approve, approved, {"who": "bob", "why": "fine"}),
+        (ledger.requests.refuse, refused, {"who": "bob", "why": "not now"}),
+        (ledger.requests.withdraw, withdrawn, {"who": "cat", "why": "never mind"}),
+    ]
+    for act, number, said in acts:
+        done = act(number, **said)
+        count = len(ledger.history())
+        assert act(number, **said) == done
+        assert len(ledger.history()) == count
+        for other in ({"why": "for another reason"}, {"who": "dan"}):
+            with pytest.raises(LedgerError, match=f"was {done.status} by {done.decided_by}"):
+                act(number, **said | other)
+        for another, *_ in acts:
+            if another != act:
+                with pytest.raises(LedgerError, match="Nothing was written"):
+                    another(number, **said)
+        assert len(ledger.history()) == count
+
+
+def test_a_reason_cannot_look_like_another_entry(ledger):
+    ledger.requests.submit(RATES, who="cat\nentry 9, by ann", why="x\nentry 9: released\u2028")
+    assert [line[:7] for line in history_text(ledger.history()).split("\n")] == [
+        "entry 1",
+        "  polic",
+        "entry 2",
+        "  [educ",
+        "  why: ",
+    ]

@@ -413,6 +413,8 @@ def test_a_good_certificate(good):
         "rows": 0,
         "rays": 0,
         "trivial": 2,
+        "known": 0,
+        "differing": 0,
         "reproved": 1,
         "not_reproved": 0,
     }

@@ -293,6 +293,10 @@ class Requests:
         """Commit or refuse what was asked for, by somebody who may."""
         person = self._book.person(who)
         self.ledger.people.require(person, "decide")
+        request = self.get(number)
+        ended = "approved" if act == self.ledger.commit else "refused"
+        if (request.status, request.decided_by, request.reason) == (ended, person, why):
+            return request  # who was not told that it is done says the same again
         request = self._waiting(number)
         if request.who == person and not alone and self.ledger.people.all():
             raise NotAllowed(
@@ -313,7 +317,9 @@ class Requests:
 
     def withdraw(self, number: int, *, who: str | None = None, why: str = "") -> Request:
         """Take a request back; only who asked for it can."""
-        person = self._book.person(who)
+        person, request = self._book.person(who), self.get(number)
+        if (request.status, request.decided_by, request.reason) == ("withdrawn", person, why):
+            return request
         if self._waiting(number).who != person:
             raise NotAllowed(
                 f"request {number} is not one of {person!r}; who asked for it may withdraw it, who "
