@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 import pytest
 from databases import raw
 
 import cellbounds as cb
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger import Ledger, LedgerError, NotAllowed, NotSafe
+from cellbounds.ledger import Ledger, LedgerBusy, LedgerError, NotAllowed, NotSafe
+from cellbounds.ledger.database import Rows
 from cellbounds.ledger.history import history_text
 
 TABLE = cb.Table(
@@ -243,3 +245,37 @@ def test_a_reason_cannot_look_like_another_entry(ledger):
         "  [educ",
         "  why: ",
     ]
+
+
+def test_a_decision_while_requests_are_listed_is_before_or_after(ledger, place, monkeypatch):
+    request = ledger.requests.submit(ROUNDED, who="cat", why="x")
+    other, read = Ledger.open(place, wait=0.2), Rows.waiting
+
+    def decided_first(rows):
+        monkeypatch.setattr(Rows, "waiting", read)
+        with suppress(LedgerBusy):  # who reads may keep others from writing
+            other.requests.refuse(request.number, who="bob", why="no")
+        return rows.waiting()
+
+    monkeypatch.setattr(Rows, "waiting", decided_first)
+    (seen,) = ledger.requests.all()
+    assert seen.waiting or seen.reason == "no"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "DELETE FROM waiting",
+        "UPDATE waiting SET figures = '{'",
+        "UPDATE waiting SET figures = '[1]'",
+        "UPDATE waiting SET figures = '{\"domain\": 3}'",
+        "UPDATE waiting SET judged = 'none'",
+    ],
+)
+def test_what_waits_and_was_damaged_is_said(ledger, harm):
+    ledger.requests.submit(cb.publish(TABLE, "[county]~5"), who="cat", why="x")
+    with raw(ledger) as database:
+        database.execute(harm)
+    for act in (ledger.requests.all, lambda: ledger.requests.refuse(2, who="bob", why="no")):
+        with pytest.raises(LedgerError, match="noted of request 2 is gone or damaged"):
+            act()
