@@ -105,7 +105,8 @@ AREAS = {
             "verification",
             _within("certificates/verifying"),
             _tests(
-                unit="verification certificates row_proofs mechanisms",
+                unit="verification verifying_known_cells verifying_rows_that_add_up certificates "
+                "row_proofs mechanisms",
                 agreement="forged_certificates known_cells proofs_by_rows rounding_as_done",
             ),
             # The first needs a quiet machine, the other takes too long.
