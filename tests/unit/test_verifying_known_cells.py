@@ -270,3 +270,13 @@ def test_counts_that_pass_64_bits():
     found = verify_certificate(made | moved)
     assert (found.settled, found.differing, found.known) == (True, 2, 1)
     assert not verify_certificate(made | {"moving": [0], "changes": [[[0], [2 * huge]]]}).ok
+
+
+def test_a_cell_beside_one_that_nothing_limits_is_left_open():
+    """x holds three or more, five of them at most in p."""
+    said = [
+        margin("ab", [["<=5", None], [None, None], [None, None]]),
+        margin("a", [">=3", None, None]),
+    ]
+    found = verify_certificate(claimed(said, (5, 1, 0, 0, 0, 0), told=["xp"]))
+    assert (found.ok, found.settled, found.not_reproved) == (True, False, 1)
