@@ -549,6 +549,11 @@ def test_what_is_wrong_is_found(good, name):
     assert str(found).startswith("NOT verified: ")
 
 
+def test_a_witness_that_does_not_fit_attains_nothing(good):
+    found = verify_certificate(changed(good, "witnesses", 0, 0, 1, to=4))
+    assert (found.witnesses, found.attained, found.ok) == (1, 2, False)
+
+
 MALFORMED = {
     "format": (("format",), "cellbounds-certificate/3", "format is 'cellbounds-certificate/3'"),
     "a key beside": (("sworn",), True, "the key 'sworn'"),

@@ -109,7 +109,7 @@ WRONG = {
         {"table": [3, 1, 0, 0, 3, 1]},
         "the table: it contradicts statement 0 (margin) [a] at (a=x)",
     ),
-    "a table below 0 says nothing of what is constant": (
+    "a table that does not fit says nothing of what is constant": (
         {"table": [3, 1, 0, 0, 3, 1]},
         "nothing is known to be constant without a consistent table",
     ),
