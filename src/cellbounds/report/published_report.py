@@ -60,7 +60,10 @@ def headline(risk: PublishedRisk) -> str:
     hidden = [cell for one in risk.tables for cell in one.hidden]
     if not hidden:
         others = sum(len(one.cells) for one in risk.tables)
-        return f"No count is hidden; {counted(others, 'cell')} shown as ranges or unknown"
+        if not others:
+            return "Every count is shown: there is nothing to work out"
+        rough = counted(others, "is shown as a range or unknown", "are shown as ranges or unknown")
+        return f"No count is hidden; {rough}"
     marks = [mark_of(cell) for cell in hidden]
     rounded = sum(len(one.table.inexact) for one in risk.tables)
     said = [f"{counted(len(hidden) - rounded, 'count is', 'counts are')} hidden"]
@@ -104,10 +107,14 @@ def laid_out(one: TableRisk) -> tuple[list[str], list[tuple[tuple[str, ...], lis
 
 def _text(risk: PublishedRisk, everything: bool) -> str:
     most = 10**9 if everything else SHOWN
-    besides = [f"  the intruder also knows: {sentence}" for sentence in risk.sentences]
+    besides = [f"  {sentence}" for sentence in _besides(risk)]
     blocks = ["\n".join([*_verdict(risk), headline(risk), *besides])]
     for place, one in enumerate(risk.tables):
-        blocks.append(one.table.understood())
+        if len(risk.tables) > 1:
+            blocks.append(one.table.heading)
+        if risk.policy is not None:
+            blocks.append(_broken(risk.findings[place], most))
+        blocks.append(_worst(one, most))
         header, rows = laid_out(one)
         if len(one.table.hierarchies[one.table.variables[-1]].codes) <= MOST_COLUMNS:
             known = {cell.labels: cell for cell in one.cells}
@@ -119,15 +126,20 @@ def _text(risk: PublishedRisk, everything: bool) -> str:
             blocks.append(f"As printed, and what can be worked out\n{_fit(header, lines, numbers)}")
             if len(rows) > most:
                 blocks.append(f"... {len(rows) - most:,} more rows: --all, or --format html")
-        if risk.policy is not None:
-            blocks.append(_broken(risk.findings[place], most))
-        blocks.append(_worst(one, most))
+    blocks += [one.table.understood(warn=False) for one in risk.tables]
     blocks += [f"note: {note}" for note in risk.notes]
     blocks.append(
         f"worked out from {counted(len(risk.published.release.statements), 'margin')} in "
         f"{risk.seconds:.1f} s; counts that are shown are taken as they are printed"
     )
     return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _besides(risk: PublishedRisk) -> list[str]:
+    """What to know beside the headline."""
+    known = [f"the intruder also knows: {sentence}" for sentence in risk.sentences]
+    tables = [one.table for one in risk.tables]
+    return [*known, *(f"{table.where} {table.warning}" for table in tables if table.truths)]
 
 
 def _verdict(risk: PublishedRisk) -> list[str]:
@@ -289,7 +301,7 @@ def _page(risk: PublishedRisk) -> str:
             {
                 "where": one.table.where,
                 "title": one.table.title,
-                "understood": one.table.understood().splitlines()[1:],
+                "understood": one.table.understood(warn=False).splitlines()[1:],
                 "stubs": one.table.variables[:-1],
                 "across": one.table.variables[-1],
                 "header": header[len(one.table.variables) - 1 :],
@@ -333,7 +345,7 @@ def _page(risk: PublishedRisk) -> str:
         sign={"unsafe": "×", "undecided": "?", "untold": "i", "safe": "✓"}[tone],
         verdict=_verdict(risk),
         tables=tables,
-        notes=(*(f"the intruder also knows: {one}" for one in risk.sentences), *risk.notes),
+        notes=(*_besides(risk), *risk.notes),
         digest=risk.published.release.digest,
     )
 

@@ -14,7 +14,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results.answers import notations
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
-from cellbounds.text import label_keys, wrapped
+from cellbounds.text import counted, label_keys, wrapped
 from cellbounds.utility.display import Listing, columns_of
 from cellbounds.version import __version__
 
@@ -207,9 +207,35 @@ class Finished(Listing):
         remarks += [f"{finding.outcome}: {finding.rule}, {finding.where}" for finding in findings]
         return [*remarks, *self.notes]
 
+    def _title(self) -> str:
+        """How the result was judged, and what was done."""
+        done = self._done() if self.changed else f"all {self.asked:,} figures are shown as they are"
+        return f"{self.outcome} under the policy {self.policy.name}: {done}"
+
+    def _done(self) -> str:
+        """What was done to figures, in words."""
+        raise NotImplementedError
+
     def _heading(self) -> list[str]:
         lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
         return [part for line in lines for part in wrapped(line, WIDTH, "    ")]
 
     def _cost_sentence(self) -> str:
         raise NotImplementedError
+
+
+def staying(uncertain: int, shown: int) -> list[str]:
+    """How many counts must stay uncertain, and of how many it is shown that they do.
+
+    Examples
+    --------
+    >>> staying(1, 1)
+    ['1 of 1 small count stays uncertain as asked: shown by tables checked in whole numbers']
+    """
+    if not uncertain:
+        return []
+    stay = "stays" if shown == 1 else "stay"
+    return [
+        f"{shown} of {counted(uncertain, 'small count')} {stay} uncertain as asked: shown by "
+        "tables checked in whole numbers"
+    ]

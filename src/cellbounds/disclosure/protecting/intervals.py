@@ -12,7 +12,7 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy, judge
-from cellbounds.disclosure.protecting.finished import COLUMNS, Finished
+from cellbounds.disclosure.protecting.finished import COLUMNS, Finished, staying
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
 from cellbounds.disclosure.protecting.published_cells import (
     PublishedCells,
@@ -150,13 +150,10 @@ class Ranged(Finished):
     def _statuses(self) -> dict[Where, str]:
         return {(one.variables, one.labels): one.status for one in self.ranges}
 
-    def _title(self) -> str:
+    def _done(self) -> str:
         primary = sum(one.primary for one in self.ranges)
-        return (
-            f"{self.outcome} under the policy {self.policy.name}: {primary} primary and "
-            f"{counted(len(self.ranges) - primary, 'secondary figure')} of "
-            f"{int(self.cells.published.sum())} shown as ranges"
-        )
+        secondary = counted(len(self.ranges) - primary, "secondary figure")
+        return f"{primary} primary and {secondary} of {self.asked} shown as ranges"
 
     def _cost_sentence(self) -> str:
         words = f"cost {self.cost} ({self.costing})"
@@ -167,11 +164,9 @@ class Ranged(Finished):
 
     def _said(self) -> list[str]:
         widths = ", ".join(map(str, self.widths))
-        uncertain, shown = self.proven
         return [
             f"ranges are {widths} counts wide and lie side by side, so that ends tell nothing more",
-            f"{shown} of {counted(uncertain, 'small count')} stay uncertain as asked: shown by "
-            "tables checked in whole numbers",
+            *staying(*self.proven),
             *(f"no ranges are wide enough for {one}" for one in self.unprotected),
         ]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cellbounds.data.domain import Label
-from cellbounds.disclosure.protecting.finished import COLUMNS, Finished
+from cellbounds.disclosure.protecting.finished import COLUMNS, Finished, staying
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, Where
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
@@ -155,21 +155,13 @@ class Protected(Finished):
     def _statuses(self) -> dict[Where, str]:
         return {(one.variables, one.labels): _status(one.primary) for one in self.hidden}
 
-    def _title(self) -> str:
-        return (
-            f"{self.outcome} under the policy {self.policy.name}: {len(self.primaries)} primary "
-            f"and {counted(len(self.secondaries), 'secondary figure')} of "
-            f"{int(self.cells.published.sum())} hidden"
-        )
+    def _done(self) -> str:
+        secondary = counted(len(self.secondaries), "secondary figure")
+        return f"{len(self.primaries)} primary and {secondary} of {self.asked} hidden"
 
     def _said(self) -> list[str]:
-        uncertain, shown = self.proven
-        proven = (
-            f"{shown} of {counted(uncertain, 'small count')} stay uncertain as asked: shown by "
-            "tables checked in whole numbers"
-        )
         reasons = [f"cannot be protected: {one.where}; {one.why}" for one in self.unprotectable]
-        return [proven, *reasons]
+        return [*staying(*self.proven), *reasons]
 
     def _cost_sentence(self) -> str:
         words = f"cost {self.cost} ({self.costing})"

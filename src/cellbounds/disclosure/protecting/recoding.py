@@ -112,12 +112,10 @@ class Recoded(Finished):
     def _statuses(self) -> dict[Where, str]:
         return {}
 
-    def _title(self) -> str:
-        return (
-            f"{self.outcome} under the policy {self.policy.name}: "
-            f"{counted(self.cost, 'level')} merged away, "
-            f"{int(self.cells.published.sum())} figures instead of {self.figures}"
-        )
+    def _done(self) -> str:
+        levels = counted(self.cost, "level")
+        figures = int(self.cells.published.sum())
+        return f"{levels} merged away, {figures} figures instead of {self.figures}"
 
     def _cost_sentence(self) -> str:
         words = f"cost {self.cost} ({self.costing})"
