@@ -284,6 +284,8 @@ def _tidy_columns(
     else:
         told = [place for place, name in enumerate(names) if name.lower() in COUNT_NAMES]
         labels = index or layout.index or _index_columns(rows[1:], legend)
+        # A column of labels may have such a name too.
+        told = [place for place in told if place >= labels] or told
         if told and told[0] > 0:
             count = told[0]
         elif labels == len(names) - 1:

@@ -30,6 +30,37 @@ MOST_FINDINGS = 5
 """Findings of the verdict that people are told."""
 
 
+def cell_words(variables: tuple[str, ...], labels: tuple[Label, ...]) -> str:
+    """A cell of a margin in words.
+
+    Examples
+    --------
+    >>> cell_words(("sex", "place"), ("f", "N")), cell_words((), ())
+    ('sex=f, place=N', 'everybody')
+    """
+    pairs = zip(variables, map(str, labels), strict=True)
+    return ", ".join(f"{name}={label}" for name, label in pairs) or "everybody"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCell:
+    """A cell of a margin, the first that has it.
+
+    Attributes
+    ----------
+    variables, labels
+        Where it is.
+    """
+
+    variables: tuple[str, ...]
+    labels: tuple[Label, ...]
+
+    @property
+    def where(self) -> str:
+        """The cell in words."""
+        return cell_words(self.variables, self.labels)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Finished(Listing):
     """A table made ready for publication by one of the methods of `protect`.
@@ -54,6 +85,8 @@ class Finished(Listing):
     method: ClassVar[str]
     depends: ClassVar[str]
     """What the list gives away."""
+    claims: ClassVar[tuple[str, str, str]]
+    """What the cost is called; that nothing costs less, if that is proven; else the bound."""
 
     policy: Policy
     verdict: Verdict
@@ -221,7 +254,16 @@ class Finished(Listing):
         return [part for line in lines for part in wrapped(line, WIDTH, "    ")]
 
     def _cost_sentence(self) -> str:
-        raise NotImplementedError
+        cost, proven, at_least = self.claims
+        words = f"{cost} {self.cost} ({self.costing})"
+        if self.optimal:
+            return f"{words}: {proven} (proven)"
+        why = "the time was spent" if self.stopped else self._unproven()
+        return f"{words}: {at_least} {self.bound} (gap {self.gap:.1%}; {why})"
+
+    def _unproven(self) -> str:
+        """Why nothing is proven, if there was time."""
+        return "not proven"
 
 
 def staying(uncertain: int, shown: int) -> list[str]:
