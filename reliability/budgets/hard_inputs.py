@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import cellbounds as cb
+from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies import Policy, PosteriorChance
 from cellbounds.disclosure.policies.policy import policy_of
 from cellbounds.disclosure.protecting.protection import METHODS
@@ -103,7 +104,7 @@ def _wide(table: cb.Table) -> str:
     return f"[{','.join(f'{name}+' for name in names)}]"
 
 
-def _printed(table: cb.Table, file: Path, most: int = 100_000) -> Path:
+def _printed(table: cb.Table, file: Path, most: int = 200_000) -> Path:
     """A margin as it is published: counts of 1 and 2 hidden, with the totals of each variable."""
     domain = table.domain
     names = [
@@ -324,7 +325,7 @@ def outcome(result: Any) -> str:
     """What came of a question, in a word or two."""
     if isinstance(result, cb.CellboundsError):
         return type(result).__name__
-    if isinstance(result, cb.Audit):
+    if isinstance(result, Audit):
         return f"Audit: {result.verdict.outcome}"
     shown = next(
         (
