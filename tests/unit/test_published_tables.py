@@ -15,9 +15,11 @@ import pytest
 import cellbounds as cb
 from cellbounds.data.marks import legend_of
 from cellbounds.data.published import HIDDEN, UNKNOWN, ZERO
+from cellbounds.disclosure import published_cells
 from cellbounds.disclosure.policies.intruder import Intruder
 from cellbounds.disclosure.published_cells import work_out
 from cellbounds.report.published_report import render
+from cellbounds.runtime.interrupts import Late
 
 # A hidden cell of North follows from its row, and the other one from its column.
 ROWS = [
@@ -524,6 +526,22 @@ def test_a_policy_judges_what_rounded_figures_can_be(tmp_path, run):
     assert status == 0
     assert "SAFE under the policy small-counts: no rule is broken" in said
     assert "4 counts are hidden and 8 counts are rounded or noisy" in said
+
+
+def test_what_is_late_is_left_open(tmp_path, monkeypatch):
+    published = read(csv_of(ROWS), tmp_path)
+    asked = []
+
+    def late(*_, **__):
+        asked.append(1)
+        raise Late
+
+    with monkeypatch.context() as patched:
+        patched.setattr(published_cells, "attainable", late)
+        risk = work_out(published)
+    assert asked
+    assert (risk.outcome, risk.unsettled) == (cb.Outcome.UNDECIDED, 2)
+    assert work_out(published).outcome is cb.Outcome.UNSAFE
 
 
 def test_a_hidden_grand_total_is_worked_out(tmp_path):
