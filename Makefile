@@ -44,7 +44,7 @@ fuzz: .venv/.test
 faults: .venv/.test
 	$(BIN)/python -m reliability.faults --seed $(or $(SEED),1)
 
-# Everything that takes a budget, on inputs that would take far longer; ONLY=posterior for some. Ten minutes.
+# Everything that takes a budget, on inputs that would take far longer; ONLY="posterior|sample" for some. Ten minutes.
 budgets: .venv/.test
 	$(BIN)/python -m reliability.budgets $(if $(ONLY),--only "$(ONLY)")
 
