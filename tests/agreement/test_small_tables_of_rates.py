@@ -89,6 +89,46 @@ def test_document_004s_phases(problem):
     assert found in ("unfit", phases(release, total))
 
 
+def within(*tolerances, width=3):
+    return [[each] * width for each in tolerances]
+
+
+PARTICULAR = {
+    "the row that fills its window first looks at the second": (
+        [["8/20", "0/20", "12/20"], ["10/20", "3/20", "6/20"]],
+        14,
+        {"eps": within("0.05", "0.05"), "strict": True},
+    ),
+    "shares that only the others' rates limit": (
+        [["2/10", "6/10", "0/10"], ["2/10", "2/10", "5/10"], *[["2/10", "6/10", "0/10"]] * 2],
+        39,
+        {"eps": within("0.2", "0.1", "0.2", "0.2")},
+    ),
+    "two rows alike": (
+        [["0.05", "0.47", "0.47"], ["0.16", "0.83", "0.00"], ["0.05", "0.47", "0.47"]],
+        72,
+        {"eps": within("0.01", "0.2", "0.01")},
+    ),
+    "open ends": (
+        [["5/20", "10/20", "4/20"], ["5/20", "5/20", "10/20"]],
+        54,
+        {"eps": within("0.1", "0.05"), "strict": True},
+    ),
+    "the largest count is not under one of the last sums": (
+        [["0.06", "0.00", "0.34", "0.17", "0.41"], ["0.23", "0.20", "0.00", "0.36", "0.20"]],
+        355,
+        {"rounding": "down", "rule": "interval"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTICULAR)
+def test_particular_tables(name):
+    rates, total, options = PARTICULAR[name]
+    release = released(rates, total, **options)
+    assert interpreted(release) == phases(release, total)
+
+
 @few(4)
 @given(small_releases((0, 10**3, 10**5, 10**9 + 7, 10**15), (12, 400)))
 def test_the_general_way(problem):
