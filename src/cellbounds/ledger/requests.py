@@ -20,9 +20,11 @@ from cellbounds.ledger.versions import Tables
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.statements import Release
 from cellbounds.statements.notation import expanded, parse
+from cellbounds.statements.published import release_of
 
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain
+    from cellbounds.data.published import PublishedTable
     from cellbounds.ledger.database import WaitingRequest
     from cellbounds.ledger.ledger import Ledger
 
@@ -47,7 +49,7 @@ class Request:
     who, why, at
         Who asked, why and when.
     origin, batch
-        Where it came from ("page", "api", "acro", "command line"), and what it came in with.
+        Where it came from ("page", "api", "command line"), and what it came in with.
     status
         Waiting, approved, refused or withdrawn.
     judged
@@ -215,6 +217,25 @@ class Requests:
             entry = page.append("requested", person, reason, content)
             page.rows.wait(entry.number, body)
             return _request(entry, None, page.rows.waiting())
+
+    def submit_tables(
+        self,
+        tables: Sequence[PublishedTable],
+        *,
+        why: str,
+        who: str | None = None,
+        origin: str = "page",
+        batch: str = "",
+    ) -> tuple[Request, ...]:
+        """Ask for tables that another tool wrote, each by itself, as one batch.
+
+        Their levels are those of the ledger, in whatever order; if one table has others, nothing
+        is asked for.
+        """
+        domain = self.ledger.state().domain
+        releases = [release_of([table], about=domain) for table in tables]
+        signed = {"why": why, "who": who, "origin": origin, "batch": batch}
+        return tuple(self.submit(release, **signed) for release in releases)  # type: ignore[arg-type]
 
     def judge(
         self,

@@ -22,7 +22,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from cellbounds.errors import CellboundsError
+from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.ledger import Ledger
 from cellbounds.ledger.errors import NotAllowed
 from cellbounds.report.pages.page import OUTCOMES, TEMPLATES, templates
@@ -31,7 +31,7 @@ from cellbounds.web.access import Door, Guard, Visitor, visitor_of
 from cellbounds.web.charts import Tried
 from cellbounds.web.settings import Settings
 from cellbounds.web.shelf import Shelf
-from cellbounds.web.work import Job, TooMuchAsked, Workers
+from cellbounds.web.work import GRACE, Job, TooMuchAsked, Workers
 
 HERE = Path(__file__).parent
 
@@ -49,8 +49,16 @@ STATIC = {
 MOST_TRIED = 30
 """Designs that stay side by side; the oldest go first."""
 
-MOST_SESSIONS = 500
-"""Sessions of which the tried designs are remembered."""
+MOST_BENCHES = 500
+"""Sessions and tables of which the tried designs are remembered."""
+
+
+@dataclass(eq=False)
+class Bench:
+    """What somebody does with a table: the designs that were tried, and the last look."""
+
+    tried: OrderedDict[str, Tried] = field(default_factory=OrderedDict)
+    look: Job | None = None
 
 
 @dataclass(eq=False)
@@ -63,6 +71,8 @@ class Site:
         How it behaves, who may come, the tables at hand, who does the work.
     ledger, place, tables
         The ledger that requests are about, where it is, and the sources of its table's versions.
+    judging
+        The judging of requests that is under way, by their numbers.
     """
 
     settings: Settings
@@ -72,22 +82,27 @@ class Site:
     ledger: Ledger | None = None
     place: str = field(default="", repr=False)
     tables: tuple[str, ...] = ()
-    _tried: OrderedDict[tuple[str, str], OrderedDict[str, Tried]] = field(
-        default_factory=OrderedDict
-    )
+    judging: dict[int, Job] = field(default_factory=dict)
+    _benches: OrderedDict[tuple[str, str], Bench] = field(default_factory=OrderedDict)
 
-    def tried(self, visitor: Visitor, key: str) -> OrderedDict[str, Tried]:
-        """The designs that somebody tried of a table, the oldest first."""
+    def bench(self, visitor: Visitor, key: str) -> Bench:
+        """What somebody does with a table in this session."""
         place = visitor.token, key
-        if place not in self._tried:
-            self._tried[place] = OrderedDict()
-            while len(self._tried) > MOST_SESSIONS:
-                self._tried.popitem(last=False)
-        return self._tried[place]
+        if place not in self._benches:
+            self._benches[place] = Bench()
+            while len(self._benches) > MOST_BENCHES:
+                self._benches.popitem(last=False)
+        return self._benches[place]
+
+    def leave(self, visitor: Visitor) -> None:
+        """Forget a session, and delete what was sent here in it."""
+        self.shelf.forget(person=visitor.name)
+        for place in [place for place in self._benches if place[0] == visitor.token]:
+            del self._benches[place]
 
     def note(self, visitor: Visitor, key: str, one: Tried) -> None:
         """Remember a design that was looked at."""
-        tried = self.tried(visitor, key)
+        tried = self.bench(visitor, key).tried
         tried[one.query] = one
         while len(tried) > MOST_TRIED:
             tried.popitem(last=False)
@@ -101,6 +116,21 @@ class Site:
         job = await self.workers.submit(owner, task, *given, seconds=seconds)
         await job.wait(self.settings.patience)
         return job
+
+    async def finished(self, job: Job) -> Any:
+        """What came of a job that somebody waits for.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing came of it in time.
+        """
+        if not await job.wait(2.4 * job.seconds + GRACE):
+            self.workers.cancel(job)
+            raise InvalidInput("it could not be done in time; ask for less, or try again")
+        if job.state != "done":
+            raise InvalidInput(job.error)
+        return job.result
 
     def page(self, request: Request, template: str, status: int = 200, **content: Any) -> Response:
         """A page, or a part of one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,11 +23,16 @@ from cellbounds.web import tasks
 from cellbounds.web.access import Visitor, checked_form, visitor_of
 from cellbounds.web.app import Site, framed, site_of
 from cellbounds.web.choices import Choice
-from cellbounds.web.explore_pages import CHUNK, Query
-from cellbounds.web.work import Job
+from cellbounds.web.explore_pages import Query
+from cellbounds.web.shelf import plain_name
+from cellbounds.web.work import Job, TooMuchAsked
 
 SERVER = " server"
 """Whose work it is that nobody asked for; no person's name begins with a blank."""
+
+
+MOST_FILES = 200
+"""Files that may come in at once, such as the folder of an ACRO session."""
 
 
 def ledger_of(site: Site) -> Ledger:
@@ -37,9 +43,13 @@ def ledger_of(site: Site) -> Ledger:
 
 
 async def submit_judging(site: Site, number: int) -> Job:
-    """Have a request judged with everything that is out."""
+    """Have a request judged with everything that is out, unless it is being judged."""
+    for old in [old for old, job in site.judging.items() if job.over.is_set()]:
+        del site.judging[old]
+    if number in site.judging:
+        return site.judging[number]
     seconds = site.settings.thorough
-    return await site.workers.submit(
+    site.judging[number] = await site.workers.submit(
         SERVER,
         tasks.request_judged,
         site.place,
@@ -49,6 +59,15 @@ async def submit_judging(site: Site, number: int) -> Job:
         seconds=seconds,
         free=True,
     )
+    return site.judging[number]
+
+
+async def check_room(site: Site, visitor: Visitor) -> None:
+    """Refuse more requests where too many of the same person wait for a decision."""
+    waiting = await run_in_threadpool(ledger_of(site).requests.all, status="waiting")
+    own = sum(request.who == visitor.name for request in waiting)
+    if own >= site.settings.waiting:
+        raise TooMuchAsked(f"{own} requests of yours wait for a decision; withdraw one, or wait")
 
 
 async def judge_waiting(site: Site) -> None:
@@ -92,7 +111,8 @@ async def new(request: WebRequest) -> Response:
     domain = (await run_in_threadpool(ledger_of(site).state)).domain
     query = Query(request)
     choice = Choice.of(query, domain) if query.getlist("s") else None
-    return site.page(request, "new_request.html.j2", choice=choice, domain=domain)
+    way = query.get("way")
+    return site.page(request, "new_request.html.j2", choice=choice, domain=domain, way=way)
 
 
 async def submit(request: WebRequest) -> Response:
@@ -105,59 +125,50 @@ async def submit(request: WebRequest) -> Response:
     choice = Choice.of(fields, domain)
     if not fields.getlist("s"):
         raise InvalidInput("nothing is asked for; give a statement such as [Y|A,B]@2")
+    await check_room(site, visitor)
     job = await site.work(
         request,
         tasks.submitted,
         site.place,
         site.tables,
         choice,
+        fields.get("way"),
         visitor.name,
         fields.get("why"),
+        site.settings.thorough,
         thorough=True,
     )
-    await job.wait(site.settings.thorough)
-    if job.state != "done":
-        raise InvalidInput(job.error or "the request could not be taken in time; try again")
-    await submit_judging(site, job.result)
-    return RedirectResponse(f"/requests/{job.result}", 303)
+    number = await site.finished(job)
+    await submit_judging(site, number)
+    return RedirectResponse(f"/requests/{number}", 303)
 
 
 async def bring(request: WebRequest) -> Response:
     """Take the tables of another tool's output as requests, one each."""
     site, visitor = site_of(request), visitor_of(request)
     visitor.require("own requests")
-    form = await checked_form(request)
-    file = form.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise InvalidInput("no file came; choose one")
-
-    async def chunks() -> AsyncIterator[bytes]:
-        while chunk := await file.read(CHUNK):
-            yield chunk
-
-    settings = site.settings
-    item = await site.shelf.add(
-        file.filename, chunks(), visitor.name, most=settings.upload, many=settings.uploads
-    )
-    try:
-        job = await site.work(
-            request,
-            tasks.imported,
-            site.place,
-            item.source,
-            item.name,
-            visitor.name,
-            str(form.get("why", "")),
-            thorough=True,
-        )
-        await job.wait(settings.thorough)
-    finally:
-        site.shelf.remove(item)
-    if job.state != "done":
-        raise InvalidInput(job.error or "the file could not be read in time")
-    for number in job.result:
+    form = await checked_form(request, files=MOST_FILES)
+    files = [
+        file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename
+    ]
+    if not files:
+        raise InvalidInput("no file came; choose one, or the folder of an ACRO session")
+    await check_room(site, visitor)
+    async with site.shelf.held(files, most=site.settings.upload) as paths:
+        # What ACRO wrote is found from its list of results.
+        whole = [path for path in paths if Path(path).name == "results.json"]
+        given = site.place, whole or paths, _batch(files), visitor.name, str(form.get("why", ""))
+        job = await site.work(request, tasks.imported, *given, thorough=True)
+        numbers = await site.finished(job)
+    for number in numbers:
         await submit_judging(site, number)
     return RedirectResponse("/requests", 303)
+
+
+def _batch(files: Sequence[UploadFile]) -> str:
+    """What several files are called together: their folder, or the first of them."""
+    folder, _, name = (files[0].filename or "").replace("\\", "/").rpartition("/")
+    return plain_name(folder or name)
 
 
 async def seen_request(request: WebRequest) -> Request:

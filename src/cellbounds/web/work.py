@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import pickle
 import secrets
 import signal
 import threading
@@ -21,10 +22,11 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from cellbounds.errors import CellboundsError, InvalidInput
+from cellbounds.errors import CellboundsError
+from cellbounds.runtime.memory import limited
 
-REMEMBERED = 500
-"""Jobs whose results are kept; what was done longest ago is forgotten first."""
+REMEMBERED, KEPT = 200, 2**25
+"""Jobs that are over and not forgotten, and the bytes of their results: the oldest go first."""
 
 GRACE = 10.0
 """Seconds beyond 1.2 times its budget after which a worker is ended: nothing it does takes them."""
@@ -50,8 +52,8 @@ class Job:
     done: int = 0
     total: int = 0
     result: Any = None
+    size: int = 0
     error: str = ""
-    refused: bool = False
     begun: float = field(default_factory=time.monotonic)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -66,19 +68,17 @@ class Job:
             await asyncio.wait_for(self.over.wait(), seconds)
         return self.over.is_set()
 
-    def end(
-        self, state: str, *, result: Any = None, error: str = "", refused: bool = False
-    ) -> None:
+    def end(self, state: str, *, result: Any = None, size: int = 0, error: str = "") -> None:
         """Note what came out."""
-        self.state, self.result, self.error, self.refused = state, result, error, refused
+        self.state, self.result, self.size, self.error = state, result, size, error
         self.over.set()
 
 
 class Workers:
     """Processes that take jobs in the order they came, those of the least busy person first."""
 
-    def __init__(self, number: int, *, per_person: int) -> None:
-        self.number, self.per_person = number, per_person
+    def __init__(self, number: int, *, per_person: int, memory: str | None = None) -> None:
+        self.number, self.per_person, self.memory = number, per_person, memory
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: list[Job] = []
         self._news = asyncio.Condition()
@@ -119,27 +119,33 @@ class Workers:
             )
         job = Job(owner, task, given, seconds)
         self._jobs[job.key] = job
-        while len(self._jobs) > REMEMBERED:
-            key = next((key for key, old in self._jobs.items() if old.over.is_set()), None)
-            if key is None:
-                break
-            del self._jobs[key]
+        self._forget()
         async with self._news:
             self._waiting.append(job)
             self._news.notify()
         return job
+
+    def _forget(self) -> None:
+        """Forget what was over first, where there is more than may be kept."""
+        over = [job for job in self._jobs.values() if job.over.is_set()]
+        many, size = len(over), sum(job.size for job in over)
+        for job in over:
+            if many <= REMEMBERED and size <= KEPT:
+                break
+            del self._jobs[job.key]
+            many, size = many - 1, size - job.size
 
     def get(self, key: str, owner: str) -> Job | None:
         """A job of this person."""
         job = self._jobs.get(key)
         return job if job is not None and job.owner == owner else None
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Job, state: str = "cancelled") -> None:
         """End a job, and the process that works on it."""
         if job.over.is_set():
             return
         worker = self._running.get(job.key)
-        job.end("cancelled", error="cancelled")
+        job.end(state, error=state)
         if job in self._waiting:
             self._waiting.remove(job)
         if worker is not None:
@@ -160,14 +166,14 @@ class Workers:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        worker = await loop.run_in_executor(self._threads, _Worker)
+        worker = await loop.run_in_executor(self._threads, _Worker, self.memory)
         try:
             while True:
                 job = await self._next()
                 if job.over.is_set():
                     continue
                 if not worker.alive:
-                    worker = await loop.run_in_executor(self._threads, _Worker)
+                    worker = await loop.run_in_executor(self._threads, _Worker, self.memory)
                 self._running[job.key] = worker
                 job.state = "running"
                 limit = loop.call_later(1.2 * job.seconds + GRACE, _late, job, worker)
@@ -188,10 +194,10 @@ def _late(job: Job, worker: _Worker) -> None:
 class _Worker:
     """A process and the pipe to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: str | None) -> None:
         start = multiprocessing.get_context("spawn")
         self._pipe, far = start.Pipe()
-        self._process = start.Process(target=_work, args=(far, os.getpid()), daemon=True)
+        self._process = start.Process(target=_work, args=(far, os.getpid(), memory), daemon=True)
         self._process.start()
         far.close()
 
@@ -216,13 +222,14 @@ class _Worker:
         try:
             self._pipe.send((job.task, job.given))
             while True:
-                kind, *said = self._pipe.recv()
+                raw = self._pipe.recv_bytes()
+                kind, *said = pickle.loads(raw)  # from a process of our own
                 if kind == "progress":
                     tell(_progress, job, *said)
                 elif kind == "done":
-                    return tell(job.end, "done", result=said[0])
+                    return tell(job.end, "done", result=said[0], size=len(raw))
                 else:
-                    return tell(job.end, "failed", error=said[0], refused=kind == "refused")
+                    return tell(job.end, "failed", error=said[0])
         except (EOFError, OSError):
             self._process.join(5)
             tell(job.end, "failed", error="the process that worked on it ended; try again")
@@ -232,7 +239,7 @@ def _progress(job: Job, done: int, total: int) -> None:
     job.done, job.total = done, total
 
 
-def _work(pipe: Connection, server: int) -> None:
+def _work(pipe: Connection, server: int, memory: str | None) -> None:
     """What a worker's process does: one job after the other, until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(server,), daemon=True).start()
@@ -244,10 +251,12 @@ def _work(pipe: Connection, server: int) -> None:
             task, given = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(_outcome(task, given, pipe))
+        pipe.send(_outcome(task, given, pipe, memory))
 
 
-def _outcome(task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection) -> tuple[str, Any]:
+def _outcome(
+    task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection, memory: str | None
+) -> tuple[str, Any]:
     told = 0.0
 
     def steps(done: int, total: int) -> None:
@@ -257,9 +266,8 @@ def _outcome(task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection)
             pipe.send(("progress", done, total))
 
     try:
-        return "done", task(*given, steps)
-    except InvalidInput as problem:
-        return "refused", str(problem)
+        with limited(memory):
+            return "done", task(*given, steps)
     except CellboundsError as problem:
         return "failed", str(problem)
     except MemoryError:
