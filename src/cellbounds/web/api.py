@@ -91,7 +91,7 @@ async def tables(request: Request) -> Response:
     for item in site.shelf.visible(visitor.name):
         if item.published or not visitor.may("own files" if item.owner else "tables"):
             continue
-        domain: Domain = (await described_item(request, item)).about["domain"]
+        domain: Domain = (await described_item(request, item, patient=True)).about["domain"]
         levels = {n: [*map(plain_label, domain.levels(n))] for n in domain.names}
         shown.append({"table": item.key, "name": item.name, "variables": levels})
     return JSONResponse({"tables": shown})
@@ -111,7 +111,7 @@ async def judge(request: Request) -> Response:
     if item is None:
         raise HTTPException(404, f"there is no table {given['table']!r}")
     visitor.require("own files" if item.owner else "tables")
-    item = await described_item(request, item)
+    item = await described_item(request, item, patient=True)
     if not given["statements"]:
         raise HTTPException(400, "no statements; give one such as [Y|A,B]@2")
     fields = _Fields(given["statements"], n="1" if given["total"] else "0", p=given["policy"])

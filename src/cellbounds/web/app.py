@@ -30,7 +30,7 @@ from cellbounds.version import __version__
 from cellbounds.web.access import Door, Guard, Visitor, visitor_of
 from cellbounds.web.charts import Tried
 from cellbounds.web.settings import Settings
-from cellbounds.web.shelf import Shelf
+from cellbounds.web.shelf import Item, Shelf
 from cellbounds.web.work import GRACE, Job, TooMuchAsked, Workers
 
 HERE = Path(__file__).parent
@@ -71,8 +71,8 @@ class Site:
         How it behaves, who may come, the tables at hand, who does the work.
     ledger, place, tables
         The ledger that requests are about, where it is, and the sources of its table's versions.
-    judging
-        The judging of requests that is under way, by their numbers.
+    judging, reading
+        The judging of requests and the reading of tables, by their numbers and keys.
     """
 
     settings: Settings
@@ -83,6 +83,7 @@ class Site:
     place: str = field(default="", repr=False)
     tables: tuple[str, ...] = ()
     judging: dict[int, Job] = field(default_factory=dict)
+    reading: dict[str, Job] = field(default_factory=dict)
     _benches: OrderedDict[tuple[str, str], Bench] = field(default_factory=OrderedDict)
 
     def bench(self, visitor: Visitor, key: str) -> Bench:
@@ -108,12 +109,21 @@ class Site:
             tried.popitem(last=False)
 
     async def work(
-        self, request: Request, task: Callable[..., Any], *given: Any, thorough: bool = False
+        self,
+        request: Request,
+        task: Callable[..., Any],
+        *given: Any,
+        thorough: bool = False,
+        long: bool | None = None,
     ) -> Job:
-        """Have something done for whoever sends a request; a page waits a moment for it."""
+        """Have something done for whoever sends a request; a page waits a moment for it.
+
+        What is `thorough` may take its time, and what is `long` (unless said, the same) leaves a
+        worker to others.
+        """
         seconds = self.settings.thorough if thorough else self.settings.quick
-        owner = visitor_of(request).name
-        job = await self.workers.submit(owner, task, *given, seconds=seconds)
+        owner, takes = visitor_of(request).name, thorough if long is None else long
+        job = await self.workers.submit(owner, task, *given, seconds=seconds, long=takes)
         await job.wait(self.settings.patience)
         return job
 
@@ -178,6 +188,27 @@ async def alive(_: Request) -> Response:
     return PlainTextResponse("alive\n")
 
 
+class StillReading(Exception):
+    """A table is still being read: the page shows how far that is, and comes again."""
+
+    def __init__(self, item: Item, job: Job) -> None:
+        super().__init__(item.name)
+        self.item, self.job = item, job
+
+
+async def not_yet(request: Request, problem: Exception) -> Response:
+    """What is shown while a table is being read."""
+    assert isinstance(problem, StillReading)
+    query = f"?{request.url.query}" if request.url.query else ""
+    return site_of(request).page(
+        request,
+        "waiting.html.j2",
+        job=problem.job,
+        title=problem.item.name,
+        again=f"{request.url.path}{query}",
+    )
+
+
 async def refused(request: Request, problem: Exception) -> Response:
     """An error in one sentence: a page, a part of one, or JSON."""
     status, said = 400, str(problem)
@@ -227,7 +258,11 @@ def application(site: Site, *, on_start: Iterable[Callable[[Site], Any]] = ()) -
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Guard, door=site.door, settings=site.settings)],
-        exception_handlers={HTTPException: refused, CellboundsError: refused},
+        exception_handlers={
+            HTTPException: refused,
+            CellboundsError: refused,
+            StillReading: not_yet,
+        },
     )
     app.state.site = site
     return app

@@ -20,7 +20,7 @@ from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.statements.rounding import ROUNDINGS
 from cellbounds.web import tasks
 from cellbounds.web.access import checked_form, visitor_of
-from cellbounds.web.app import Site, framed, site_of
+from cellbounds.web.app import Site, StillReading, framed, site_of
 from cellbounds.web.charts import Tried, drawn
 from cellbounds.web.choices import DIGITS, MOST_STATEMENTS, Choice
 from cellbounds.web.shelf import Item, stamp_of
@@ -91,14 +91,30 @@ async def _item(request: Request) -> Item:
     return await described_item(request, item)
 
 
-async def described_item(request: Request, item: Item) -> Item:
-    """A table, its variables known."""
+async def described_item(request: Request, item: Item, *, patient: bool = False) -> Item:
+    """A table, its variables known; unless `patient`, a page that has to wait says so.
+
+    Raises
+    ------
+    StillReading
+        If that is so.
+    """
     site = site_of(request)
     stamp = await run_in_threadpool(stamp_of, item.source)
     if item.about.get("stamp") == stamp:
         return item
-    job = await site.work(request, tasks.described, item.source, stamp, thorough=True)
-    return site.shelf.learn(item, await site.finished(job))
+    job = site.reading.get(item.key)
+    if job is None:
+        seconds = site.settings.thorough
+        given = tasks.described, item.source, stamp
+        job = await site.workers.submit(visitor_of(request).name, *given, seconds=seconds)
+        site.reading[item.key] = job
+    if not (patient or await job.wait(site.settings.patience)):
+        raise StillReading(item, job)
+    try:
+        return site.shelf.learn(item, await site.finished(job))
+    finally:
+        site.reading.pop(item.key, None)
 
 
 async def explore(request: Request) -> Response:
@@ -349,7 +365,8 @@ async def published(request: Request) -> Response:
         return framed(job.result)
     if job.state in ("failed", "cancelled"):
         raise InvalidInput(job.error)
-    return site.page(request, "waiting.html.j2", job=job, title=item.name)
+    again = f"{request.url.path}?job={job.key}"
+    return site.page(request, "waiting.html.j2", job=job, title=item.name, again=again)
 
 
 class Query:

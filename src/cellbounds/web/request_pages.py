@@ -57,6 +57,7 @@ async def submit_judging(site: Site, number: int) -> Job:
         number,
         seconds,
         seconds=seconds,
+        long=True,
         free=True,
     )
     return site.judging[number]
@@ -126,19 +127,40 @@ async def submit(request: WebRequest) -> Response:
     if not fields.getlist("s"):
         raise InvalidInput("nothing is asked for; give a statement such as [Y|A,B]@2")
     await check_room(site, visitor)
-    job = await site.work(
-        request,
-        tasks.submitted,
-        site.place,
-        site.tables,
-        choice,
-        fields.get("way"),
-        visitor.name,
-        fields.get("why"),
-        site.settings.thorough,
-        thorough=True,
-    )
-    number = await site.finished(job)
+    why, method = fields.get("why"), fields.get("way")
+    if choice.plain and not method:  # nothing has to be worked out for it
+        made = await run_in_threadpool(
+            ledger_of(site).requests.submit,
+            [one.notation for one in choice.statements],
+            who=visitor.name,
+            why=why,
+            total=choice.total,
+        )
+        return await _asked(site, made.number)
+    given = site.place, site.tables, choice, method, visitor.name, why, site.settings.thorough
+    job = await site.work(request, tasks.submitted, *given, thorough=True, long=bool(method))
+    return await _when_asked(request, job)
+
+
+async def asking(request: WebRequest) -> Response:
+    """Whether a request is in the queue by now whose figures had to be worked out."""
+    site = site_of(request)
+    job = site.workers.get(request.path_params["job"], visitor_of(request).name)
+    if job is None:
+        return RedirectResponse("/requests", 303)
+    await job.wait(site.settings.patience)
+    return await _when_asked(request, job)
+
+
+async def _when_asked(request: WebRequest, job: Job) -> Response:
+    site = site_of(request)
+    if job.over.is_set():
+        return await _asked(site, await site.finished(job))
+    again = f"/requests/asking/{job.key}"
+    return site.page(request, "waiting.html.j2", job=job, title="Asking", again=again)
+
+
+async def _asked(site: Site, number: int) -> Response:
     await submit_judging(site, number)
     return RedirectResponse(f"/requests/{number}", 303)
 
@@ -158,7 +180,7 @@ async def bring(request: WebRequest) -> Response:
         # What ACRO wrote is found from its list of results.
         whole = [path for path in paths if Path(path).name == "results.json"]
         given = site.place, whole or paths, _batch(files), visitor.name, str(form.get("why", ""))
-        job = await site.work(request, tasks.imported, *given, thorough=True)
+        job = await site.work(request, tasks.imported, *given, thorough=True, long=False)
         numbers = await site.finished(job)
     for number in numbers:
         await submit_judging(site, number)
@@ -329,7 +351,8 @@ async def history(request: WebRequest) -> Response:
         return framed(job.result)
     if job.over.is_set():
         raise InvalidInput(job.error)
-    return site.page(request, "waiting.html.j2", job=job, title="History")
+    again = f"{request.url.path}?job={job.key}"
+    return site.page(request, "waiting.html.j2", job=job, title="History", again=again)
 
 
 class _Form:
@@ -349,6 +372,7 @@ ROUTES = [
     Route("/requests", queue),
     Route("/requests", submit, methods=["POST"]),
     Route("/requests/new", new),
+    Route("/requests/asking/{job}", asking),
     Route("/requests/import", bring, methods=["POST"]),
     Route("/requests/{number:int}", one),
     Route("/requests/{number:int}/decide", decide, methods=["POST"]),

@@ -404,7 +404,7 @@ def together(
 
 def _what(ledger: Ledger, tables: list[Table] | None, choice: Choice) -> Release | list[str]:
     """A choice in the notation, or with its figures where the notation cannot say them."""
-    if not (choice.joined or choice.hidden) and choice.rounding == "nearest":
+    if choice.plain:
         return [one.notation for one in choice.statements]
     return choice.release(_at_hand(ledger, tables))
 

@@ -47,6 +47,7 @@ class Job:
     task: Callable[..., Any]
     given: tuple[Any, ...]
     seconds: float
+    long: bool = False
     key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     state: str = "waiting"
     done: int = 0
@@ -75,7 +76,11 @@ class Job:
 
 
 class Workers:
-    """Processes that take jobs in the order they came, those of the least busy person first."""
+    """Processes that take jobs in the order they came, those of the least busy person first.
+
+    Of several, one is kept from long jobs: nobody waits for somebody's report to see what a click
+    did.
+    """
 
     def __init__(self, number: int, *, per_person: int, memory: str | None = None) -> None:
         self.number, self.per_person, self.memory = number, per_person, memory
@@ -83,6 +88,7 @@ class Workers:
         self._waiting: list[Job] = []
         self._news = asyncio.Condition()
         self._loops: list[asyncio.Task[None]] = []
+        self._begun: list[Job] = []
         self._running: dict[str, _Worker] = {}
         self._threads = ThreadPoolExecutor(number, thread_name_prefix="worker")
 
@@ -103,7 +109,13 @@ class Workers:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def submit(
-        self, owner: str, task: Callable[..., Any], *given: Any, seconds: float, free: bool = False
+        self,
+        owner: str,
+        task: Callable[..., Any],
+        *given: Any,
+        seconds: float,
+        long: bool = False,
+        free: bool = False,
     ) -> Job:
         """Put a job into the queue.
 
@@ -117,12 +129,12 @@ class Workers:
             raise TooMuchAsked(
                 f"{len(own)} pieces of work are under way for you; wait for one, or cancel it"
             )
-        job = Job(owner, task, given, seconds)
+        job = Job(owner, task, given, seconds, long)
         self._jobs[job.key] = job
         self._forget()
         async with self._news:
             self._waiting.append(job)
-            self._news.notify()
+            self._news.notify_all()
         return job
 
     def _forget(self) -> None:
@@ -158,11 +170,18 @@ class Workers:
 
     async def _next(self) -> Job:
         async with self._news:
-            await self._news.wait_for(lambda: bool(self._waiting))
-            active = [self._jobs[key].owner for key in self._running if key in self._jobs]
-            job = min(self._waiting, key=lambda one: active.count(one.owner))
+            await self._news.wait_for(lambda: bool(self._ready()))
+            active = [job.owner for job in self._begun]
+            job = min(self._ready(), key=lambda one: active.count(one.owner))
             self._waiting.remove(job)
+            self._begun.append(job)
             return job
+
+    def _ready(self) -> list[Job]:
+        """The jobs that may begin now."""
+        if sum(job.long for job in self._begun) < max(1, self.number - 1):
+            return self._waiting
+        return [job for job in self._waiting if not job.long]
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -170,20 +189,26 @@ class Workers:
         try:
             while True:
                 job = await self._next()
-                if job.over.is_set():
-                    continue
                 if not worker.alive:
                     worker = await loop.run_in_executor(self._threads, _Worker, self.memory)
-                self._running[job.key] = worker
-                job.state = "running"
-                limit = loop.call_later(1.2 * job.seconds + GRACE, _late, job, worker)
-                try:
-                    await loop.run_in_executor(self._threads, worker.work, job, loop)
-                finally:
-                    limit.cancel()
-                    self._running.pop(job.key, None)
+                if not job.over.is_set():
+                    await self._run(job, worker)
+                async with self._news:  # others may begin now
+                    self._begun.remove(job)
+                    self._news.notify_all()
         finally:
             worker.end()
+
+    async def _run(self, job: Job, worker: _Worker) -> None:
+        loop = asyncio.get_running_loop()
+        self._running[job.key] = worker
+        job.state = "running"
+        limit = loop.call_later(1.2 * job.seconds + GRACE, _late, job, worker)
+        try:
+            await loop.run_in_executor(self._threads, worker.work, job, loop)
+        finally:
+            limit.cancel()
+            self._running.pop(job.key, None)
 
 
 def _late(job: Job, worker: _Worker) -> None:
@@ -199,14 +224,16 @@ class _Worker:
         self._pipe, far = start.Pipe()
         self._process = start.Process(target=_work, args=(far, os.getpid(), memory), daemon=True)
         self._process.start()
+        self._ended = False
         far.close()
 
     @property
     def alive(self) -> bool:
-        return self._process.is_alive()
+        return not self._ended and self._process.is_alive()
 
     def end(self) -> None:
         """End the process at once."""
+        self._ended = True
         self._process.kill()
 
     def work(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
