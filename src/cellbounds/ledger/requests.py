@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.errors import LedgerError, NotAllowed
-from cellbounds.ledger.journal import Journal, checked_reason
+from cellbounds.ledger.journal import Journal, checked_reason, checked_text
 from cellbounds.ledger.serialization import plain_release, read_plain_release
 from cellbounds.ledger.versions import Tables
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 ENDS = {"released": "approved", "refused": "refused", "closed": "withdrawn"}
 """What became of a request, by the kind of the entry that ended it."""
 
-MOST_STATEMENTS = 200
+MOST_STATEMENTS, LONGEST_STATEMENT, LONGEST_BATCH = 200, 10_000, 200
+"""Statements of one request, and characters of each and of what it came in with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ class Requests:
         person = self._book.person(who)
         self.ledger.people.require(person, "request")
         reason = checked_reason(why)
+        batch = checked_text("batch", batch, LONGEST_BATCH)
         state = self.ledger.state()
         figures = isinstance(what, Release)
         content: dict[str, Any] = {
@@ -406,6 +408,7 @@ def _checked_statements(what: str | Sequence[str], domain: Domain) -> list[str]:
             "'[Y|A,B]@2'"
         )
     for text in texts:
+        checked_text("a statement", text, LONGEST_STATEMENT)
         for part in expanded(parse(text), domain):
             for name in part.names:
                 domain.base(name)  # raises for a variable that is not there

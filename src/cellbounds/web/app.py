@@ -71,8 +71,8 @@ class Site:
         How it behaves, who may come, the tables at hand, who does the work.
     ledger, place, tables
         The ledger that requests are about, where it is, and the sources of its table's versions.
-    judging, reading
-        The judging of requests and the reading of tables, by their numbers and keys.
+    reading
+        The reading of tables that is under way, by their keys.
     """
 
     settings: Settings
@@ -82,7 +82,6 @@ class Site:
     ledger: Ledger | None = None
     place: str = field(default="", repr=False)
     tables: tuple[str, ...] = ()
-    judging: dict[int, Job] = field(default_factory=dict)
     reading: dict[str, Job] = field(default_factory=dict)
     _benches: OrderedDict[tuple[str, str], Bench] = field(default_factory=OrderedDict)
 

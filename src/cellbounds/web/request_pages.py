@@ -43,24 +43,12 @@ def ledger_of(site: Site) -> Ledger:
 
 
 async def submit_judging(site: Site, number: int) -> Job:
-    """Have a request judged with everything that is out, unless it is being judged."""
-    for old in [old for old, job in site.judging.items() if job.over.is_set()]:
-        del site.judging[old]
-    if number in site.judging:
-        return site.judging[number]
+    """Have a request judged with everything that is out."""
     seconds = site.settings.thorough
-    site.judging[number] = await site.workers.submit(
-        SERVER,
-        tasks.request_judged,
-        site.place,
-        site.tables,
-        number,
-        seconds,
-        seconds=seconds,
-        long=True,
-        free=True,
+    given = site.place, site.tables, number, seconds
+    return await site.workers.submit(
+        SERVER, tasks.request_judged, *given, seconds=seconds, long=True, free=True
     )
-    return site.judging[number]
 
 
 async def check_room(site: Site, visitor: Visitor) -> None:

@@ -117,7 +117,7 @@ class Workers:
         long: bool = False,
         free: bool = False,
     ) -> Job:
-        """Put a job into the queue.
+        """Put a job into the queue; the same work that somebody has under way is one job.
 
         Raises
         ------
@@ -125,6 +125,9 @@ class Workers:
             If this person has too many under way, unless it is `free`: work of the server itself.
         """
         own = [job for job in self._jobs.values() if job.owner == owner and not job.over.is_set()]
+        same = next((job for job in own if (job.task, job.given) == (task, given)), None)
+        if same is not None:
+            return same
         if not free and len(own) >= self.per_person:
             raise TooMuchAsked(
                 f"{len(own)} pieces of work are under way for you; wait for one, or cancel it"
