@@ -59,7 +59,7 @@ class Solvers:
         return len(self.small.lower) >= SPLIT and bool(self._margins(release))
 
     def _margins(self, release: Release) -> tuple[tuple[int, ...], ...]:
-        """The axes of each complete margin, if nothing else was said, cells have limits, and move."""
+        """The axes of complete margins if nothing else was said, and cells have limits and move."""
         if self._faces is None:
             # Tables at the bound are found by moves: without any, programs give them.
             limited = bool(moves_of(release)) and not (self.full.upper == NO_UPPER).any()
