@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CUT = "..."
 COMMANDS = re.compile(r" *(\$|>>>|cellbounds|pip|make|python3?|import|from) ")
-MOST_LEFT_OUT = 5
+MOST_LEFT_OUT = 9
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 
