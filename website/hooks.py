@@ -16,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from website import commands, flowchart, schemas
+from website import commands, flowchart, notebooks, schemas
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,7 +46,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not below docs/."""
     written = {page: (ROOT / source).read_text("utf-8") for source, page in OUTSIDE.items()}
-    written |= commands.pages() | {SCHEMAS: schemas.page(), DECISIONS: _decisions()}
+    written |= commands.pages() | notebooks.pages() | {SCHEMAS: schemas.page(), DECISIONS: _decisions()}
     for page, text in written.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -81,6 +81,8 @@ def _target(link: str, source: str, here: str) -> str:
         page = DECISIONS
     elif led in OUTSIDE:
         page = OUTSIDE[led]
+    elif led.endswith(".ipynb") and led != source.replace(".md", ".ipynb"):
+        page = led.removeprefix("docs/").replace(".ipynb", ".md")
     elif led.startswith("docs/"):
         page = led.removeprefix("docs/")
     else:
