@@ -46,7 +46,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not below docs/."""
     written = {page: (ROOT / source).read_text("utf-8") for source, page in OUTSIDE.items()}
-    written |= commands.pages() | notebooks.pages() | {SCHEMAS: schemas.page(), DECISIONS: _decisions()}
+    written |= (
+        commands.pages() | notebooks.pages() | {SCHEMAS: schemas.page(), DECISIONS: _decisions()}
+    )
     for page, text in written.items():
         files.append(File.generated(config, page, content=text))
     return files
