@@ -34,6 +34,7 @@ SCHEMAS, DECISIONS = "reference/schemas.md", "decisions/index.md"
 _LINK = re.compile(r"\]\(([^)\s:]+?)(#[^)\s]*)?\)")
 _CODE = re.compile(r"`[^`]+`")
 _MARGINS = re.compile(r"`[^`]+`|\] ?(?=\[[^\]]*\](?!\())")  # [A][B] is two margins, no link
+_EMPTY_HEAD = re.compile(r"<th( [^>]*)?></th>")
 _MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -64,6 +65,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         fenced ^= line.startswith("```")
         lines.append(line if fenced else _line(line, source, here))
     return "\n".join(lines) + "\n"
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - mkdocs names them
+    """Name what the theme leaves without a name for those who do not see the page."""
+    named = output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+    return _EMPTY_HEAD.sub(r"<td\1></td>", named)
 
 
 def _line(line: str, source: str, here: str) -> str:
