@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from inspect import cleandoc
@@ -41,12 +41,12 @@ class Markdown(click.HelpFormatter):
                 self.write(f"{plain(block)}\n\n")
 
     def write_dl(
-        self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
         """Write options, or commands, as a table."""
         del col_max, col_spacing
         lines = [f"| {_code(names)} | {plain(said)} |" for names, said in rows]
-        self.write("\n".join(["| | |", "|---|---|", *lines, ""]) + "\n")
+        self.write("\n".join(["| | what it does |", "|---|---|", *lines, ""]) + "\n")
 
     @contextmanager
     def section(self, name: str) -> Iterator[None]:

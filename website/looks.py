@@ -1,9 +1,9 @@
 """The site as its readers see it: in Chromium, from the disk, without a network.
 
-``python -m website.looks`` opens pages of build/site on a desktop in the light and on a phone in the
-dark, and looks for what axe finds, for pages wider than the screen, for anything that is asked of a
-network or goes wrong, and for what search finds. ``--all`` takes every page and look; pictures of
-what was seen are in build/looks.
+``python -m website.looks`` opens pages of build/site on a desktop in the light and on a phone in
+the dark, and looks for what axe finds, for pages wider than the screen, for anything that is asked
+of a network or goes wrong, and for what search finds. ``--all`` takes every page and look; pictures
+of what was seen are in build/looks.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _searched(browser: Any) -> list[str]:
         tab.fill("input.md-search__input", words)
         try:
             tab.wait_for_selector(f".md-search-result__link[href*='{page}']", timeout=20_000)
-        except Exception as problem:  # noqa: BLE001 - whatever it was, it was not found
+        except Exception as problem:  # whatever it was, it was not found
             wrong.append(f"search for {words!r} does not find {page}: {type(problem).__name__}")
         tab.screenshot(path=LOOKS / "search.png")
     context.close()

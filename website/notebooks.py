@@ -11,6 +11,7 @@ import difflib
 import json
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ def _cells(path: Path) -> list[Cell]:
 
 def _run(path: Path) -> Any:
     """A notebook with what its cells give now, in an empty folder."""
-    import nbformat
     from nbclient import NotebookClient
 
+    nbformat: Any = import_module("nbformat")
     notebook = nbformat.read(path, 4)
     with tempfile.TemporaryDirectory() as folder:
         place = {"metadata": {"path": folder}}

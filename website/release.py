@@ -22,7 +22,15 @@ PYTHONS = ("3.11", "3.12", "3.13")
 TRIED = (
     ("-c", "import cellbounds; print(cellbounds.__version__, cellbounds.__file__)"),
     ("-m", "cellbounds.cli", "example", "delinquent"),
-    ("-m", "cellbounds.cli", "audit", "delinquent.csv", "[education|county]@1", "--report", "a.html"),
+    (
+        "-m",
+        "cellbounds.cli",
+        "audit",
+        "delinquent.csv",
+        "[education|county]@1",
+        "--report",
+        "a.html",
+    ),
     ("-m", "cellbounds.cli", "protect", "delinquent.csv", "[county+,education+]"),
     ("-m", "cellbounds.cli", "ledger", "init", "a.ledger", "--table", "delinquent.csv"),
 )
@@ -60,7 +68,10 @@ def _versions(folder: Path) -> int:
     status = 0
     for version in PYTHONS:
         found = shutil.which(f"python{version}")
-        if found is None or subprocess.run([found, "--version"], check=False, capture_output=True).returncode:
+        if (
+            found is None
+            or subprocess.run([found, "--version"], check=False, capture_output=True).returncode
+        ):
             print(f"Python {version} is not here: nothing was tried on it")
             continue
         status |= _tested(folder / version, found)

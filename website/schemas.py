@@ -10,9 +10,9 @@ FOLDER = Path(__file__).parents[1] / "src/cellbounds/report/schemas"
 
 HEAD = """# JSON schemas
 
-What `--format json` and `.to_dict()` give keeps to a schema (JSON Schema, draft 2020-12). Its number is in the name and in the
-answer; it changes when something that was there is gone or means something else. The files are installed with the
-package, in `cellbounds/report/schemas`.
+What `--format json` and `.to_dict()` give keeps to a schema (JSON Schema, draft 2020-12). Its
+number is in the name and in the answer; it changes when something that was there is gone or means
+something else. The files are installed with the package, in `cellbounds/report/schemas`.
 """
 
 

@@ -246,4 +246,6 @@ def test_links_lead_somewhere(page):
         file, _, anchor = target.partition("#")
         led = page if not file else page.parent / file
         assert led.exists(), f"{page.name} leads to {target}, which is not there"
-        assert not anchor or led.suffix != ".md" or anchor in anchors_of(led), f"{page.name}: no heading {target}"
+        assert not anchor or led.suffix != ".md" or anchor in anchors_of(led), (
+            f"{page.name}: no heading {target}"
+        )

@@ -20,7 +20,7 @@ COUNTS = (
     (5, 1, 30, 21, 0),
 )
 
-ATTACKERS = {
+ATTACKERS: dict[str, dict[str, str | None]] = {
     "adds and subtracts": {"primary": None, "secondary": None},
     "and sees that zeros are printed": {"primary": "1-999", "secondary": "1-999"},
     "and knows which crosses are small": {"primary": "1-3", "secondary": "4-999"},
@@ -42,7 +42,7 @@ def points() -> list[dict[str, Any]]:
     found = []
     for attacker, takes in ATTACKERS.items():
         shown = [
-            [takes[hidden[r, b]] if (r, b) in hidden else int(table[r, b]) for b in BRANCHES]
+            [takes[str(hidden[r, b])] if (r, b) in hidden else int(table[r, b]) for b in BRANCHES]
             for r in REGIONS
         ]
         totals = [cb.Margin([name], table.margin([name]).counts.tolist()) for name in VARIABLES]

@@ -67,6 +67,7 @@ def chart(paper: Paper) -> Any:
         height=260,
         title=alt.TitleParams(
             "A thousandth of a second, for a town or for the world",
-            subtitle="Exact bounds of every count behind rounded rates, on one core; document 004's up to a million",
+            subtitle="Exact bounds of every count behind rounded rates, on one core; "
+            "document 004's up to a million",
         ),
     )

@@ -62,7 +62,10 @@ def chart(paper: Paper) -> Any:
     chosen = ring.mark_point(size=330, strokeWidth=2.5, color=paper.ink).encode(x, y)
     named = ring.mark_text(align="right", dx=-4, dy=26).encode(x, y, alt.Text("name:N"))
     counted = {name: sum(one["outcome"] == name for one in values) for name in OUTCOMES}
-    said = f"{len(values)} ways to publish rates of a trial: {counted['safe']} safe, {counted['unsafe']} not; ringed, the best one that is safe"
+    said = (
+        f"{len(values)} ways to publish rates of a trial: {counted['safe']} safe, "
+        f"{counted['unsafe']} not; ringed, the best one that is safe"
+    )
     return alt.layer(line, marks, chosen, named).properties(
         width=640,
         height=330,

@@ -17,7 +17,7 @@ _KNOWN = re.compile(
 
 
 def points() -> list[dict[str, Any]]:
-    """For each table what every tool hides, in people, beside what we do against those who see zeros."""
+    """For each table how many people every tool hides; ours against those who see zeros."""
     lines = PAGE.read_text("utf-8").splitlines()
     head = next(
         i for i, line in enumerate(lines) if line.startswith("| table | published, primary")
@@ -27,7 +27,7 @@ def points() -> list[dict[str, Any]]:
         if not line.startswith("|"):
             break
         name, _, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        # Optimal, modular, GaussSuppression, ours for tau-ARGUS's intruder, ours for one who sees zeros.
+        # tau-ARGUS twice, GaussSuppression, ours for tau-ARGUS's intruder and for who sees zeros.
         costs = [int(match[2]) for cell in cells if (match := _PATTERN.match(cell))]
         optimal, modular, gauss, _, ours, *_ = costs
         found += [
@@ -38,7 +38,7 @@ def points() -> list[dict[str, Any]]:
 
 
 def known() -> dict[str, int]:
-    """How many of the small counts of these tables each tool leaves exactly known, and of how many."""
+    """How many small counts of these tables each tool leaves exactly known, and of how many."""
     text = " ".join(PAGE.read_text("utf-8").split())
     if not (said := _KNOWN.search(text)):
         raise ValueError(f"{PAGE.name} does not say any more how many figures are exactly known")
