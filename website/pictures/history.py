@@ -20,17 +20,15 @@ def points() -> list[dict[str, Any]]:
         out = RELEASES[:number]
         known = cb.Release(table.domain, [cb.Total(table.total)])
         release = cb.publish(table, *out) if out else known
-        values = cb.attainable(release)[CELL]
+        lower, upper = cb.bounds(release, cells=[CELL])[CELL]
         safe = cb.judge(table, release).outcome is cb.Outcome.SAFE
         found.append(
             {
                 "step": f"+ {out[-1]}" if out else "N = 742",
-                "lower": min(values),
-                "upper": max(values),
+                "lower": lower,
+                "upper": upper,
                 "true": int(table[CELL]),
-                "text": f"{min(values)} to {max(values)}"
-                if len(values) > 1
-                else f"exactly {min(values)}",
+                "text": f"exactly {lower}" if lower == upper else f"{lower} to {upper}",
                 "verdict": OUTCOMES[not safe],
             }
         )
