@@ -498,6 +498,8 @@ class Search:
     def by_rounding(self, place: int, side: int, proposals: int, effort: Budget) -> None:
         """Look for a table where the proof ends: split, round, and repair what is out of limits."""
         members = self.asked.members(place)
+        if not self.walker.possible:
+            return
         splitting = self.solvers.splitting(self.release, self.pool.at(0))
         real = self.by_program(place, side, effort)
         if splitting is None or real is None or self.settled(place, side) or len(members) > 1:

@@ -13,6 +13,7 @@ from cellbounds.model.splitting import Splitting, margin_axes
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.devices import CPU, Device
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
+from cellbounds.solvers.general.hypercubes import moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
@@ -57,7 +58,8 @@ class Solvers:
         """Whether bounds are found faster by splitting than by programs."""
         if self._splits is None:
             large = len(self.small.lower) >= SPLIT and not (self.full.upper == NO_UPPER).any()
-            self._splits = large and margin_axes(release) is not None
+            # Tables at the bound are found by moves: without any, programs give them.
+            self._splits = large and bool(moves_of(release)) and margin_axes(release) is not None
         return self._splits
 
     def program(self) -> LinearProgram:
