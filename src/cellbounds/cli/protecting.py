@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from cellbounds.ledger import Ledger
     from cellbounds.statements import Release
 
+rerun_option = option(
+    "--independent/--with-counts",
+    "By default what is chosen for up to 100 figures holds, if it is not said otherwise, against "
+    "an intruder who protects every table that fits. --independent: SAFE means that, for larger "
+    "tables too; --with-counts: it is not tried.",
+    default=None,
+)
+
 METHODS = "suppress|intervals|round|recode"
 
 shape_options = options.combined(
@@ -45,6 +53,7 @@ shape_options = options.combined(
 @options.no_total_option
 @options.policy_option
 @options.intruder_option
+@rerun_option
 @option(
     f"--method {METHODS}",
     "Hide figures, show them as ranges, round all of them so that totals add up, or merge levels.",
@@ -134,6 +143,7 @@ def protect(given: Given) -> int:
             earlier=before,
             released=released,
             work=given.work,
+            independent=given.independent,
             budget=budget,
         )
         outcome = protected.outcome
