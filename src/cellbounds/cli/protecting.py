@@ -95,6 +95,11 @@ shape_options = options.combined(
 )
 @options.effort_options("the best pattern until then is taken, and said to be")
 @option(
+    "--state FILE",
+    "Keep what the search for a pattern found in FILE, and go on from there if it exists. As "
+    "confidential as the table.",
+)
+@option(
     "--public FILE",
     "Write the finished table (.csv, .xlsx): hidden counts are marked x.",
     "finished",
@@ -119,11 +124,11 @@ def protect(given: Given) -> int:
 
     for path in filter(None, (given.finished, given.internal)):
         check_suffix(path, (".csv", ".xlsx"))
-    outputs = [given.finished, given.internal, given.published, given.output]
+    outputs = [given.finished, given.internal, given.published, given.output, given.state]
     cost = given.cost if given.cost in ("counts", "cells") else None
     inputs = [given.table, given.policy, None if cost else given.cost, *given.earlier]
     check_outputs(outputs, inputs)
-    with options.working(given, "reading the table") as (progress, budget):
+    with options.working(given, "reading the table", "search") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
         ledger, before, released = _out(given)
@@ -150,7 +155,9 @@ def protect(given: Given) -> int:
         if ledger is not None:
             progress.say("judging it with what is out")
             one = ledger.state().versions == 1  # else the ledger has to have them all
-            answer = ledger.ask(protected.release, table=table if one else None, budget=budget)
+            answer = ledger.ask(
+                protected.release, table=table if one else None, budget=budget.resumed(None)
+            )
             outcome = worst([outcome, answer.outcome])
             told = f"with all that is in {given.ledger}: {answer.reason}"
             protected = replace(protected, notes=(*protected.notes, told))

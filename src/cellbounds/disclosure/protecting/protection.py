@@ -25,7 +25,7 @@ WORK = 200
 """Millions of steps of the search unless said: the same on every machine, whatever its load."""
 
 
-@budgeted(stops=False)
+@budgeted(resumes=True, stops=False)
 def protect(
     table: Table,
     *statements: str,
@@ -102,7 +102,9 @@ def protect(
         too, up to 1,024 cells, and SAFE means nothing else. False: by the counts alone.
     budget, seconds
         What the work may cost: a :class:`Budget`, or seconds alone. Where time ends the search,
-        the result says so, and may be another one next time.
+        the result says so, and may be another one next time. A search for a pattern that was
+        stopped goes on from the budget's checkpoint, and ends with the pattern that it would have
+        ended with.
 
     Returns
     -------
@@ -139,6 +141,7 @@ def protect(
     table = with_known_structure(table)
     given = {"base": base is not None, "widths": widths is not None, "cost": cost != "counts"}
     given |= {"marked": marked, "released": released is not None}
+    given |= {"checkpoint": budget.checkpoint is not None}
     _check_method(method, **given, keep=keep, prefer=prefer, earlier=earlier)
     one_way: dict[str, Callable[..., Finished]] = {
         "intervals": partial(ranged, widths=widths),
@@ -169,7 +172,7 @@ def protect(
 
 
 METHODS = {
-    "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released"),
+    "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released", "checkpoint"),
     "intervals": ("widths",),
     "round": ("base",),
     "recode": (),

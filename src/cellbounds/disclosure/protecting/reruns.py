@@ -30,6 +30,10 @@ F = TypeVar("F", bound=Finished)
 MOST_FIGURES = 100
 """Published figures up to which a choice is rerun, unless it is asked for."""
 
+WORK, FIRST = 200, 4
+"""Releases that are judged for one choice; tables of which it is asked whether what was asked for
+first hides them."""
+
 ONE_STEPS = 1_000_000
 """Steps of a search that is rerun: what is not settled by then does not count."""
 
@@ -87,7 +91,7 @@ class Reruns:
 
     def __init__(self, ways: Sequence[Way], policy: Policy, budget: Budget) -> None:
         self._ways, self._policy = ways, policy
-        self._choice = Choice(self._offers, self._cases, budget)
+        self._choice = Choice(self._offers, self._cases, budget, work=WORK, first=FIRST)
         self._joined: dict[str, Release] = {}
         self._tried: dict[tuple[int, bytes], _Tried] = {}
         self._unsettled = False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,11 +32,13 @@ from cellbounds.disclosure.protecting.protected import (
 )
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, published_cells
 from cellbounds.disclosure.protecting.reruns import Made, held, rerun
+from cellbounds.disclosure.protecting.search_state import SearchState
 from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
 from cellbounds.disclosure.protecting.whole_moves import Shown, whole_moves
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.runtime.checkpoints import Checkpoint
 from cellbounds.statements import Release, publish
 from cellbounds.statements.published import Published
 from cellbounds.text import counted
@@ -124,11 +128,9 @@ class Suppressing:
         return Made(release, chosen.together(release), best.steps, settled)
 
     @property
-    def others(self) -> tuple[Suppressing, ...]:
-        """What is tried where the cheapest pattern tells too much by being chosen."""
-        fewest = replace(self, cost="cells")
-        wide = replace(self, wider=1)
-        return fewest, wide, replace(fewest, wider=1)
+    def ways(self) -> tuple[Suppressing, ...]:
+        """This, and what is tried where it tells too much by being chosen."""
+        return self, replace(self, wider=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,9 +159,13 @@ class Chosen:
     problem: SuppressionProblem
     lost: tuple[Level, ...]
 
-    def best(self, effort: Budget = UNLIMITED) -> Best:
-        """The best pattern."""
-        return best_pattern(self.problem, steps=self.way.work * 1_000_000, effort=effort)
+    def best(self, effort: Budget = UNLIMITED, checkpoint: str | Path | None = None) -> Best:
+        """The best pattern; from a checkpoint the search goes on."""
+        steps = self.way.work * 1_000_000
+        if checkpoint is None:
+            return best_pattern(self.problem, steps=steps, effort=effort)
+        with closing(SearchState(checkpoint, self.problem, steps)) as state:
+            return best_pattern(self.problem, steps=steps, effort=effort, state=state)
 
     def hidden(self, best: Best) -> BoolArray:
         """The published cells that are hidden."""
@@ -186,19 +192,20 @@ def suppressed(
     begun = time.perf_counter()
     chosen = way.asked(table)
     cells, asked, problem, policy = chosen.cells, chosen.asked, chosen.problem, way.policy
-    best = chosen.best(budget.share(SEARCH_SHARE))
+    path = None if isinstance(budget.checkpoint, Checkpoint) else budget.checkpoint
+    budget = budget.resumed(None)
+    best = chosen.best(budget.share(SEARCH_SHARE), path)
     hidden = chosen.hidden(best)
     release = chosen.release(hidden)
     together = chosen.together(release)
     verdict = judge(table, together, policy, budget=budget)
     notes, found = [], None
     if verdict.safe and not best.stopped:
-        ways = (way, *way.others)
         made = Made(release, together, best.steps)
-        again = [one.another for one in ways]
+        again = [one.another for one in way.ways]
         place, found = rerun(table, made, cells.release, again, policy, budget, asked=independent)
         if place:
-            other = ways[place].asked(table)
+            other = way.ways[place].asked(table)
             hidden = other.hidden(other.best())
             release = chosen.release(hidden)
             verdict = judge(table, chosen.together(release), policy, budget=budget)
