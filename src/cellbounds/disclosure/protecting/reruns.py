@@ -27,10 +27,11 @@ from cellbounds.statements import Release
 
 F = TypeVar("F", bound=Finished)
 
-MOST_FIGURES = 100
-"""Published figures up to which a choice is rerun, unless it is asked for."""
+MOST_FIGURES, MOST_OTHERS = 100, 40
+"""Published figures up to which a choice is rerun, unless it is asked for; and up to which other
+ways are tried if it does not hold."""
 
-WORK, FIRST = 200, 4
+WORK, FIRST = 100, 2
 """Releases that are judged for one choice; tables of which it is asked whether what was asked for
 first hides them."""
 
@@ -198,6 +199,8 @@ def rerun(
     domain = whole.part({whole.base(name) for name in asked_for.named_variables})
     if domain.size > MOST_CELLS:
         return 0, None
+    if _figures(asked_for) > MOST_OTHERS:
+        ways = ways[:1]
     reruns = Reruns(ways, policy, budget)
     if domain.names == table.domain.names:
         return reruns.first(table, made)
