@@ -178,6 +178,7 @@ def protect(given: Given) -> int:
 @options.no_total_option
 @options.policy_option
 @options.intruder_option
+@rerun_option
 @option(
     f"--method {METHODS}",
     "A way to protect it; all of them unless given. May be repeated.",
@@ -209,6 +210,7 @@ def compare(given: Given) -> int:
             base=given.round_base,
             widths=_whole_numbers(given.range_widths),
             total=not given.no_total,
+            independent=given.independent,
             budget=budget,
             **chosen,
         )

@@ -63,6 +63,11 @@ class Compared:
         return self.outcome is Outcome.SAFE
 
     @property
+    def held(self) -> bool:
+        """Whether that holds against whoever reruns the choice, too."""
+        return self.safe and self.result is not None and self.result.verdict.independent
+
+    @property
     def share(self) -> float:
         """The share that is kept; 0 if nothing came out."""
         return 0.0 if self.kept is None else self.kept.share
@@ -84,6 +89,7 @@ class Compared:
             return values | {"why": self.why, "seconds": round(self.seconds, 6)}
         return values | {
             "kept": kept.to_dict(),
+            "independent": self.held,
             "changed": result.changed,
             "published": result.asked,
             "cost": result.cost,
@@ -180,6 +186,8 @@ class Comparison(Listing, Sequence[Compared]):
         remarks = [f"asked for: {asked}"]
         remarks += [f"NOT SAFE: {', '.join(unsafe)}"] if unsafe else []
         remarks += [f"not known to be safe: {', '.join(open_ways)}"] if open_ways else []
+        held = ", ".join(way.method for way in self.ways if way.held)
+        remarks += [f"against whoever reruns the choice, too: {held}"] if held else []
         return [*remarks, "keeps: how close a reader still comes to the figures asked for"]
 
     def _heading(self) -> list[str]:
@@ -209,6 +217,7 @@ def compare(
     base: int | None = None,
     widths: Sequence[int] | None = None,
     total: bool = True,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Comparison:
@@ -219,7 +228,7 @@ def compare(
 
     Parameters
     ----------
-    table, *statements, policy, base, widths, total
+    table, *statements, policy, base, widths, total, independent
         As for :func:`protect`.
     methods
         The ways, by their names.
@@ -249,7 +258,14 @@ def compare(
         started = time.perf_counter()
         try:
             result = protect(
-                table, *statements, policy=chosen, method=name, total=total, budget=share, **options
+                table,
+                *statements,
+                policy=chosen,
+                method=name,
+                total=total,
+                independent=independent,
+                budget=share,
+                **options,
             )
             kept, why = _kept(table, release, result), ""
         except (Unsettled, TooMuchWork, UnsupportedRelease) as problem:

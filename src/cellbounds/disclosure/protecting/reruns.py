@@ -27,11 +27,11 @@ from cellbounds.statements import Release
 
 F = TypeVar("F", bound=Finished)
 
-MOST_FIGURES, MOST_OTHERS = 100, 40
+MOST_FIGURES, MOST_OTHERS = 100, 25
 """Published figures up to which a choice is rerun, unless it is asked for; and up to which other
 ways are tried if it does not hold."""
 
-WORK, FIRST = 100, 2
+WORK, FIRST = 100, 8
 """Releases that are judged for one choice; tables of which it is asked whether what was asked for
 first hides them."""
 

@@ -130,7 +130,7 @@ class Suppressing:
     @property
     def ways(self) -> tuple[Suppressing, ...]:
         """This, and what is tried where it tells too much by being chosen."""
-        return self, replace(self, wider=1)
+        return self, replace(self, wider=1, cost="cells")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
