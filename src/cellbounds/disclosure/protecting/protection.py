@@ -25,7 +25,7 @@ WORK = 200
 """Millions of steps of the search unless said: the same on every machine, whatever its load."""
 
 
-@budgeted(resumes=True, stops=False)
+@budgeted(resumes=True, parts=True)
 def protect(
     table: Table,
     *statements: str,

@@ -17,12 +17,13 @@ from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Finding, Outcome, Policy, Verdict
 from cellbounds.disclosure.policies.crowds import Passed
 from cellbounds.disclosure.policies.judging import judged
-from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Hiding, Offer
+from cellbounds.disclosure.policies.rerunning import MOST_CELLS, SHARE, Choice, Hiding, Offer
 from cellbounds.disclosure.policies.scenarios import Case, cases_of
 from cellbounds.disclosure.policies.verdict import CANNOT_RERUN
 from cellbounds.disclosure.protecting.finished import Finished
 from cellbounds.errors import InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.runtime.budget import UNLIMITED, Budget
+from cellbounds.runtime.interrupts import Late
 from cellbounds.statements import Release
 
 F = TypeVar("F", bound=Finished)
@@ -197,16 +198,19 @@ def rerun(
     if asked is False or (asked is None and _figures(asked_for) > MOST_FIGURES):
         return 0, None
     domain = whole.part({whole.base(name) for name in asked_for.named_variables})
-    if domain.size > MOST_CELLS:
+    if domain.size > MOST_CELLS or budget.spent:
         return 0, None
     if _figures(asked_for) > MOST_OTHERS:
         ways = ways[:1]
-    reruns = Reruns(ways, policy, budget)
-    if domain.names == table.domain.names:
-        return reruns.first(table, made)
-    margin = table.margin(domain.names)
-    part = Table(domain, margin.counts, structural=margin.structural)
-    return reruns.first(part, ways[0](part, ONE_STEPS))
+    reruns = Reruns(ways, policy, budget.share(SHARE))
+    try:
+        if domain.names == table.domain.names:
+            return reruns.first(table, made)
+        margin = table.margin(domain.names)
+        part = Table(domain, margin.counts, structural=margin.structural)
+        return reruns.first(part, ways[0](part, ONE_STEPS))
+    except Late:
+        return 0, None  # what was chosen stays so: only this is left open
 
 
 def _figures(release: Release) -> int:

@@ -84,7 +84,7 @@ class Suppressing:
     work: int = 0
     wider: int = 0
 
-    def asked(self, table: Table) -> Chosen:
+    def asked(self, table: Table, effort: Budget = UNLIMITED) -> Chosen:
         """What a table and the policy ask for, nothing being chosen yet."""
         release = publish(table, *self.statements, total=self.total)
         out = None if self.released is None else same_people(self.released, release)
@@ -109,11 +109,11 @@ class Suppressing:
             earlier=pattern,
             said=said,
         )
-        lost = hopeless(problem)
+        lost = hopeless(problem, effort)
         levels = tuple(one for one in problem.levels if one not in lost)
         if self.wider:
             wide = replace(problem, levels=tuple(one.wider(self.wider) for one in levels))
-            out_of_reach = {one.cell for one in hopeless(wide)}
+            out_of_reach = {one.cell for one in hopeless(wide, effort)}
             pairs = zip(levels, wide.levels, strict=True)
             levels = tuple(one if one.cell in out_of_reach else more for one, more in pairs)
         problem = replace(problem, levels=levels)
@@ -190,14 +190,16 @@ def suppressed(
     If that tells too much by being chosen, and it is asked, in the first other way that does not.
     """
     begun = time.perf_counter()
-    chosen = way.asked(table)
+    effort = budget.share(SEARCH_SHARE)
+    chosen = way.asked(table, effort)
     cells, asked, problem, policy = chosen.cells, chosen.asked, chosen.problem, way.policy
     path = None if isinstance(budget.checkpoint, Checkpoint) else budget.checkpoint
     budget = budget.resumed(None)
-    best = chosen.best(budget.share(SEARCH_SHARE), path)
+    best = chosen.best(effort, path)
     hidden = chosen.hidden(best)
     release = chosen.release(hidden)
     together = chosen.together(release)
+    shown = whole_moves(problem, best.hidden, budget.share(0.5))
     verdict = judge(table, together, policy, budget=budget)
     notes, found = [], None
     if verdict.safe and not best.stopped:
@@ -209,9 +211,9 @@ def suppressed(
             hidden = other.hidden(other.best())
             release = chosen.release(hidden)
             verdict = judge(table, chosen.together(release), policy, budget=budget)
+            shown = whole_moves(problem, hidden | problem.forced, budget.share(0.5))
             notes = [TOLD_TOO_MUCH.format(problem.cost(best.hidden))]
     verdict, said = held(verdict, found, asked=independent)
-    shown = whole_moves(problem, hidden | problem.forced, budget.share(0.5))
     forced = int(_costs(way.cost, cells)[problem.forced & cells.published & ~asked.primary].sum())
     return Protected(
         policy=policy,
