@@ -189,8 +189,8 @@ class Comparison(Listing, Sequence[Compared]):
         remarks += [f"NOT SAFE: {', '.join(unsafe)}"] if unsafe else []
         remarks += [f"not known to be safe: {', '.join(open_ways)}"] if open_ways else []
         held = ", ".join(way.method for way in self.ways if way.held)
-        remarks += [f"against whoever reruns the choice, too: {held}"] if held else []
-        return [*remarks, "keeps: how close a reader still comes to the figures asked for"]
+        remarks += ["keeps: how close a reader still comes to the figures asked for"]
+        return [*remarks, *([f"against whoever reruns the choice, too: {held}"] if held else [])]
 
     def _heading(self) -> list[str]:
         lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
