@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from bruteforce import compositions
 from cellbounds.disclosure.protecting.branch_and_cut import best_pattern
+from cellbounds.disclosure.protecting.covers import Covers
 from cellbounds.disclosure.protecting.patterns import Unprotectable
 from cellbounds.disclosure.protecting.suppression_problem import (
     Level,
@@ -34,7 +36,9 @@ def published(leaves: np.ndarray) -> dict[tuple, np.ndarray]:
     return cells
 
 
-def problem_of(leaves: np.ndarray, threshold: int, ask: str, least: int) -> SuppressionProblem:
+def problem_of(
+    leaves: np.ndarray, threshold: int, ask: str, least: int, *, marked: bool = False
+) -> SuppressionProblem:
     cells = published(leaves)
     number = {codes: place for place, codes in enumerate(cells)}
     counts = np.array([int(leaves.ravel()[inside].sum()) for inside in cells.values()])
@@ -57,32 +61,38 @@ def problem_of(leaves: np.ndarray, threshold: int, ask: str, least: int) -> Supp
         chosen = [Level(int(cell), above=threshold - int(counts[cell])) for cell in protected]
     else:
         chosen = [Level(int(cell), **levels) for cell in protected]
+    most = np.full(len(counts), int(leaves.sum()))
+    known = np.where(counts == 0, 0, least)
+    if marked:
+        # Everybody sees which hidden counts are small: cells with the threshold cannot go down.
+        known[~small & (counts > 0)] = threshold
+        most[small] = threshold - 1
     return of_tables(
         counts,
         equations,
         small=small & ~fixed,
         total=int(leaves.sum()),
         fixed=fixed,
-        least=np.where(counts == 0, 0, least),
+        least=known,
+        most=most,
         levels=tuple(chosen),
     )
 
 
-def cheapest_of_all(problem: SuppressionProblem, leaves: np.ndarray) -> int | None:
-    """The cost of the cheapest of all patterns that keep every level; None if none does."""
+def keeping(problem: SuppressionProblem, leaves: np.ndarray) -> Iterator[np.ndarray]:
+    """All patterns that keep every level, by listing every table; the cheapest first."""
     behind = np.array(list(published(leaves).values()))
     tables = np.array(list(compositions(int(leaves.sum()), leaves.size))) @ behind.T
     free = np.flatnonzero(~problem.forced & ~problem.fixed)
-    costs = {}
+    patterns = []
     for chosen in itertools.product([False, True], repeat=len(free)):
         hidden = problem.forced.copy()
         hidden[free] = chosen
-        costs[chosen] = problem.cost(hidden)
-    for chosen, cost in sorted(costs.items(), key=lambda one: one[1]):
-        hidden = problem.forced.copy()
-        hidden[free] = chosen
+        patterns.append(hidden)
+    for hidden in sorted(patterns, key=problem.cost):
         fits = (tables[:, ~hidden] == problem.counts[~hidden]).all(axis=1)
         fits &= (tables[:, hidden] >= problem.least[hidden]).all(axis=1)
+        fits &= (tables[:, hidden] <= problem.most[hidden]).all(axis=1)
         low, high = tables[fits].min(axis=0), tables[fits].max(axis=0)
         if all(
             high[one.cell] - problem.counts[one.cell] >= one.above
@@ -90,8 +100,13 @@ def cheapest_of_all(problem: SuppressionProblem, leaves: np.ndarray) -> int | No
             and high[one.cell] - low[one.cell] >= one.width
             for one in problem.levels
         ):
-            return cost
-    return None
+            yield hidden
+
+
+def cheapest_of_all(problem: SuppressionProblem, leaves: np.ndarray) -> int | None:
+    """The cost of the cheapest of all patterns that keep every level; None if none does."""
+    first = next(keeping(problem, leaves), None)
+    return None if first is None else problem.cost(first)
 
 
 @st.composite
@@ -102,7 +117,10 @@ def problems(draw: st.DrawFn) -> tuple[SuppressionProblem, np.ndarray]:
     assume(1 <= sum(counts) <= 9)
     leaves = np.array(counts).reshape(shape)
     ask = draw(st.sampled_from(["known", "below the threshold", "both sides", "three values"]))
-    problem = problem_of(leaves, draw(st.integers(2, 3)), ask, draw(st.integers(0, 1)))
+    marked = draw(st.booleans())
+    problem = problem_of(
+        leaves, draw(st.integers(2, 3)), ask, draw(st.integers(0, 1)), marked=marked
+    )
     assume((~problem.forced & ~problem.fixed).sum() <= MOST_FREE)
     return problem, leaves
 
@@ -126,6 +144,31 @@ def test_the_cheapest_pattern(case: tuple[SuppressionProblem, np.ndarray]) -> No
         assert all(problem.is_move(move, best.hidden) for move in moves)
         reached = [int(move[level.cell]) for move in moves]
         assert level.kept(max(0, *reached), max(0, *(-one for one in reached)))
+
+
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_inequalities_hold_for_every_pattern_that_protects(
+    case: tuple[SuppressionProblem, np.ndarray], seed: int
+) -> None:
+    """Whatever half-hidden pattern they were found for, and with one of both directions."""
+    problem, leaves = case
+    covers, rng = Covers(problem), np.random.default_rng(seed)
+    for most in (0.2, 0.5, 1.0):
+        covers.separate(rng.random(covers.size) * most)
+    for hidden in keeping(problem, leaves):
+        shown = hidden[covers.cells].astype(int)
+        ways: dict[int, set[int]] = {}
+        for columns, values, least in covers.rows:
+            cells = columns < len(covers.cells)
+            sum_of_cells = int(values[cells] @ shown[columns[cells]])
+            switches = columns[~cells].tolist()
+            if not switches:
+                assert sum_of_cells >= least
+                continue
+            (switch,), (value,) = switches, values[~cells].tolist()
+            good = {way for way in (0, 1) if sum_of_cells + way * value >= least}
+            ways[switch] = ways.get(switch, {0, 1}) & good
+        assert all(ways.values())
 
 
 def test_hidden_cells_that_are_at_least_one() -> None:

@@ -108,7 +108,9 @@ def cheapest(table: cb.Table, margins: list[tuple[str, ...]], rule) -> int | Non
 @given(cases())
 def test_the_cheapest_ranges(case: tuple[cb.Table, list[str], cb.policies.Policy]) -> None:
     table, margins, policy = case
-    done = cb.protect(table, *margins, policy=policy, method="intervals", widths=WIDTHS)
+    done = cb.protect(
+        table, *margins, policy=policy, method="intervals", widths=WIDTHS, independent=False
+    )
     for one in done.ranges:
         assert one.low <= one.count <= one.high
         assert one.high - one.low + 1 in WIDTHS
@@ -141,7 +143,12 @@ def test_ranges_that_narrowing_one_after_another_does_not_find(counts, asked, co
     rule = cb.policies.SmallCounts(below=3, zeros=False, **asked)
     policy = cb.policies.Policy("house", rules=[rule])
     done = cb.protect(
-        cb.Table(domain, counts), "[a+,b+]", policy=policy, method="intervals", widths=WIDTHS
+        cb.Table(domain, counts),
+        "[a+,b+]",
+        policy=policy,
+        method="intervals",
+        widths=WIDTHS,
+        independent=False,
     )
     assert done.safe
     assert (done.cost, done.bound) == (cost, cost)

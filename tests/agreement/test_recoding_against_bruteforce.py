@@ -59,9 +59,9 @@ def test_the_fewest_levels_are_lost(shape, flat, zeros) -> None:
     table = cb.Table(domain, counts)
     if best is None:
         with pytest.raises(cb.UnsupportedRelease, match="recoding cannot protect"):
-            cb.protect(table, "[a+,b+]", policy=policy, method="recode")
+            cb.protect(table, "[a+,b+]", policy=policy, method="recode", independent=False)
         return
-    done = cb.protect(table, "[a+,b+]", policy=policy, method="recode")
+    done = cb.protect(table, "[a+,b+]", policy=policy, method="recode", independent=False)
     assert (done.cost, done.bound) == (best, best)
     assert done.safe
     assert not cb.violations(table.with_domain(done.release.domain), done.release)
@@ -73,7 +73,9 @@ def test_branches_of_a_hierarchy_are_merged_first() -> None:
     table = cb.Table(domain, counts).grouped(
         "county", of="mun", levels={"A": ["m1", "m2"], "B": ["m3", "m4"]}
     )
-    done = cb.protect(table, "[mun,sex]", "[county,sex]", "[mun]", "[county]", method="recode")
+    done = cb.protect(
+        table, "[mun,sex]", "[county,sex]", "[mun]", "[county]", method="recode", independent=False
+    )
     assert done.safe
     assert done.cost == 1
     # Without the sexes m1 has ten people; merging m1 and m2 keeps more.
@@ -85,4 +87,4 @@ def test_branches_of_a_hierarchy_are_merged_first() -> None:
         "county", of="mun", levels={"A": ["m1", "m2"], "B": ["m3", "m4"]}
     )
     names = "[mun,sex]", "[county,sex]", "[mun]", "[county]", "[sex]"
-    assert cb.protect(across, *names, method="recode").safe
+    assert cb.protect(across, *names, method="recode", independent=False).safe

@@ -11,11 +11,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from bruteforce import compositions, summed
+from bruteforce import compositions, holds, summed
 from cellbounds.disclosure.exploring import explore
 from cellbounds.disclosure.policies import SmallCounts
 from cellbounds.disclosure.suggesting import suggest
@@ -245,6 +246,48 @@ def test_what_is_suggested(table, text, name):
             assert not lost(
                 rule, table, release, lambda other, sought=digest: listed(other)[:1] == [sought]
             )
+
+
+GAMES = [
+    ([[1, 1, 3, 2]], "two values", "suppress"),
+    pytest.param([[2, 0, 3], [1, 4, 2]], "two values", "suppress", marks=pytest.mark.long),
+    pytest.param([[1, 2], [0, 4]], "above", "suppress", marks=pytest.mark.long),
+    ([[1, 2, 5]], "two values", "intervals"),
+    pytest.param([[1, 2], [3, 5]], "two values", "intervals", marks=pytest.mark.long),
+    ([[1, 2], [3, 2]], "two values", "round"),
+    ([[1, 4], [3, 2]], "two values", "recode"),
+]
+
+
+@pytest.mark.parametrize(("counts", "name", "method"), GAMES)
+def test_what_is_protected(counts, name, method):
+    """Nothing is lost to whoever protects every table, and keeps those that end up alike."""
+    shape = np.shape(counts)
+    domain = cb.Domain({"a": list("xy")[: shape[0]], "b": list("pqrs")[: shape[1]]})
+    table, policy, found = cb.Table(domain, counts), policy_of(name), {}
+    options = {"base": 3} if method == "round" else {}
+
+    def published_of(other):
+        key = other.counts.tobytes()
+        if key not in found:
+            try:
+                done = cb.protect(other, "[a+,b+]", policy=policy, method=method, **options)
+            except cb.UnsupportedRelease:
+                found[key] = None
+            else:
+                found[key] = done.release.digest if done.verdict.independent else None
+        return found[key]
+
+    done = cb.protect(table, "[a+,b+]", policy=policy, method=method, **options)
+    assert done.verdict.safe
+    assert done.verdict.independent
+    release = done.release
+
+    def leads(other):
+        fits = all(holds(said, release, other.counts) for said in release.statements)
+        return fits and published_of(other) == release.digest
+
+    assert not lost(POLICIES[name], table, release, leads)
 
 
 def test_the_first_suggestion_of_the_readme_can_no_longer_be_inverted():

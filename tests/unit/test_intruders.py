@@ -44,6 +44,18 @@ def test_two_hidden_cells_that_add_to_2_are_1_each_where_zeros_are_shown():
     assert outcomes(weaker)[("l4",)] is SAFE
 
 
+def test_a_zero_where_nobody_can_be_shows_no_rule():
+    """It is printed by any rule of hiding, so that the hidden counts may be 0."""
+    domain = Domain({"x": ["l0", "l1", "l2", "l3"]})
+    table = Table(domain, [0, 1, 1, 5], structural=[True, False, False, False])
+    margin = Margin(["x"], [0, None, None, 5])
+    found = judge(table, Release(domain, [margin, Total(7)]))
+    assert not any("at least 1" in words for words in found.intruder)
+    open_to_all = Table(domain, [0, 1, 1, 5])
+    found = judge(open_to_all, Release(domain, [margin, Total(7)]))
+    assert any("at least 1" in words for words in found.intruder)
+
+
 def test_three_hidden_cells_of_at_least_1_that_add_to_3():
     """Singletons, as in issue 135 of sdcTools/UserSupport."""
     domain = Domain({"row": ["a", "b"], "col": ["x", "y", "z"]})

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from cellbounds.ledger import Ledger
     from cellbounds.statements import Release
 
+rerun_option = option(
+    "--independent/--with-counts",
+    "By default what is chosen for up to 100 figures holds, if it is not said otherwise, against "
+    "an intruder who protects every table that fits. --independent: SAFE means that, for larger "
+    "tables too; --with-counts: it is not tried.",
+    default=None,
+)
+
 METHODS = "suppress|intervals|round|recode"
 
 shape_options = options.combined(
@@ -45,6 +53,7 @@ shape_options = options.combined(
 @options.no_total_option
 @options.policy_option
 @options.intruder_option
+@rerun_option
 @option(
     f"--method {METHODS}",
     "Hide figures, show them as ranges, round all of them so that totals add up, or merge levels.",
@@ -86,6 +95,11 @@ shape_options = options.combined(
 )
 @options.effort_options("the best pattern until then is taken, and said to be")
 @option(
+    "--state FILE",
+    "Keep what the search for a pattern found in FILE, and go on from there if it exists. As "
+    "confidential as the table.",
+)
+@option(
     "--public FILE",
     "Write the finished table (.csv, .xlsx): hidden counts are marked x.",
     "finished",
@@ -110,11 +124,11 @@ def protect(given: Given) -> int:
 
     for path in filter(None, (given.finished, given.internal)):
         check_suffix(path, (".csv", ".xlsx"))
-    outputs = [given.finished, given.internal, given.published, given.output]
+    outputs = [given.finished, given.internal, given.published, given.output, given.state]
     cost = given.cost if given.cost in ("counts", "cells") else None
     inputs = [given.table, given.policy, None if cost else given.cost, *given.earlier]
     check_outputs(outputs, inputs)
-    with options.working(given, "reading the table") as (progress, budget):
+    with options.working(given, "reading the table", "search") as (progress, budget):
         with stopped_late(budget):
             table = options.read_owned(given.table, given)
         ledger, before, released = _out(given)
@@ -134,13 +148,16 @@ def protect(given: Given) -> int:
             earlier=before,
             released=released,
             work=given.work,
+            independent=given.independent,
             budget=budget,
         )
         outcome = protected.outcome
         if ledger is not None:
             progress.say("judging it with what is out")
             one = ledger.state().versions == 1  # else the ledger has to have them all
-            answer = ledger.ask(protected.release, table=table if one else None, budget=budget)
+            answer = ledger.ask(
+                protected.release, table=table if one else None, budget=budget.resumed(None)
+            )
             outcome = worst([outcome, answer.outcome])
             told = f"with all that is in {given.ledger}: {answer.reason}"
             protected = replace(protected, notes=(*protected.notes, told))
@@ -161,6 +178,7 @@ def protect(given: Given) -> int:
 @options.no_total_option
 @options.policy_option
 @options.intruder_option
+@rerun_option
 @option(
     f"--method {METHODS}",
     "A way to protect it; all of them unless given. May be repeated.",
@@ -192,6 +210,7 @@ def compare(given: Given) -> int:
             base=given.round_base,
             widths=_whole_numbers(given.range_widths),
             total=not given.no_total,
+            independent=given.independent,
             budget=budget,
             **chosen,
         )

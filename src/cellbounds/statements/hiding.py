@@ -57,7 +57,7 @@ def hiding_rules(
     Parameters
     ----------
     closed
-        Entries that nobody can be in: a gap there says nothing.
+        Entries that nobody can be in: neither a gap nor a zero there says anything.
     zeros_shown
         Whether zeros are shown; None: where the margin prints one.
     marks
@@ -68,7 +68,9 @@ def hiding_rules(
     name, lower, upper = f"[{names_text(margin.variables)}]", margin.lower, margin.upper
     entries = margin.entries.ravel().tolist()
     as_counted = margin.base is None and margin.noise is None
-    numbers = {entry for entry in entries if isinstance(entry, int)} if as_counted else set()
+    # A zero where nobody can be is printed by any rule.
+    said = [one for one, shut in zip(entries, closed.ravel().tolist(), strict=True) if not shut]
+    numbers = {entry for entry in said if isinstance(entry, int)} if as_counted else set()
     shown = 0 in numbers if zeros_shown is None else zeros_shown
 
     def those(kind: type) -> BoolArray:

@@ -394,8 +394,12 @@ class Choice:
         offers: Offers,
         cases: Callable[[Table, Release], Sequence[Case]],
         budget: Budget,
+        *,
+        work: int = MOST_WORK,
+        first: int = MOST_FIRST,
     ) -> None:
         self._offers, self._cases = offers, cases
+        self._work, self._first = work, first
         self._budget = budget.quiet().resumed(None)
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
@@ -412,7 +416,7 @@ class Choice:
         """
         if place == 0:
             return True
-        left = MOST_FIRST
+        left = self._first
 
         def alike(other: Table, earlier: Sequence[Offer]) -> bool:
             nonlocal left
@@ -456,7 +460,7 @@ class Choice:
             listed=RERUN,
             drawn=DRAWN,
             patience=PATIENCE,
-            tired=lambda: work >= MOST_WORK,
+            tired=lambda: work >= self._work,
         )
 
 

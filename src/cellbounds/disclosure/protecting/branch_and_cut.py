@@ -8,7 +8,8 @@ arithmetic: no float decides that a branch is left out.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from cellbounds.disclosure.protecting.patterns import (
     pattern_of,
     unprotected,
 )
+from cellbounds.disclosure.protecting.search_state import Node, Row, Searched, SearchState
 from cellbounds.disclosure.protecting.suppression_problem import SuppressionProblem
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
@@ -36,6 +38,9 @@ STARTS, CHEAP = 4, 100_000
 
 STEPS = 200_000_000
 """How much is searched unless said."""
+
+SAVED = 20_000_000
+"""Steps after which a search goes on from what can be written down: where it starts afresh."""
 
 RELAXED = 8
 """The relaxation takes as long as attacks of so many cells for each inequality."""
@@ -141,15 +146,35 @@ class Relaxation:
 
 
 class Search:
-    """Branch and cut: the best pattern so far, and the nodes that are left."""
+    """Branch and cut: the best pattern so far, and the nodes that are left.
 
-    def __init__(self, problem: SuppressionProblem, hidden: BoolArray) -> None:
+    `keep` is told from time to time what the search has come to; from there another one goes on
+    (`resumed`, with the inequalities `rows`) as this one does.
+    """
+
+    def __init__(
+        self,
+        problem: SuppressionProblem,
+        hidden: BoolArray,
+        keep: Callable[[Searched, list[Row]], None] = lambda _, __: None,
+    ) -> None:
         self.problem, self.covers = problem, Covers(problem)
         self.relaxation = Relaxation(self.covers)
         self.hidden, self.cost = hidden, problem.cost(hidden)
-        self.nodes, self.steps, self._order = 0, 0, 0
+        self.nodes, self.steps, self._order, self._saved = 0, 0, 0, SAVED
         self._round = len(problem.levels) * len(problem.counts)
         self._heap: list[tuple[int, int, dict[int, int]]] = [(0, 0, {})]
+        self._keep, self._phase, self._told = keep, 0, 0
+        self._at: tuple[int, dict[int, int], int] | None = None
+
+    def resume(self, searched: Searched, rows: list[Row]) -> None:
+        """Go on from what another search had come to."""
+        self.covers.take(rows)
+        self.nodes, self.steps, self._order = searched.nodes, searched.steps, searched.order
+        self._saved, self._heap = searched.saved, list(searched.heap)
+        self._phase, self._told = searched.phase, searched.spent
+        if searched.at is not None:
+            self._at = *searched.at, searched.rounds
 
     @property
     def bound(self) -> int:
@@ -159,6 +184,9 @@ class Search:
     def run(self, steps: int, effort: Budget = UNLIMITED) -> Best:
         """Search until nothing is left that could be cheaper, or the effort is spent."""
         self._most = steps
+        if self._at is not None:
+            at, self._at = self._at, None
+            self._plunge(at[0], at[1], effort, at[2])
         while self._heap and not self._over(effort):
             bound, _, chosen = heapq.heappop(self._heap)
             if bound >= self.cost:
@@ -169,22 +197,54 @@ class Search:
         stopped = bound < self.cost and self.steps < steps
         return Best(self.hidden, self.cost, bound, self.nodes, cuts, self.steps, stopped)
 
+    def begin(
+        self, phase: int, *, tried: Iterable[int] = (), spent: int = 0, effort: Budget
+    ) -> None:
+        """Begin another phase, or go on in it: with a linear program that is made anew."""
+        self._phase = phase
+        self._renew(Searched(phase, self.hidden, tried=tuple(sorted(tried)), spent=spent), effort)
+
+    def _renew(self, searched: Searched, effort: Budget) -> None:
+        """Make the linear program anew, and tell what the search has come to.
+
+        A search that was hurried by the clock is not what another one should go on from.
+        """
+        self._saved = self.steps + SAVED
+        self.relaxation = Relaxation(self.covers)
+        if not effort.spent:
+            told = replace(
+                searched,
+                nodes=self.nodes,
+                steps=self.steps,
+                order=self._order,
+                saved=self._saved,
+                heap=tuple(self._heap),
+            )
+            self._keep(told, self.covers.rows)
+
     def _over(self, effort: Budget) -> bool:
         return self.steps >= self._most or effort.spent
 
-    def _plunge(self, bound: int, chosen: dict[int, int], effort: Budget) -> None:
-        """Go down from a node, the likelier branch first; the others wait."""
+    def _plunge(
+        self, bound: int, chosen: dict[int, int], effort: Budget, done: int | None = None
+    ) -> None:
+        """Go down from a node, the likelier branch first; the others wait.
+
+        Of the first one so many rounds are `done` already, if it is gone on with.
+        """
         while True:
-            if self._over(effort):
-                self._wait(bound, chosen)
-                return
-            self.nodes += 1
-            self.steps += self.covers.size
+            if done is None:
+                if self._over(effort):
+                    self._wait(bound, chosen)
+                    return
+                self.nodes += 1
+                self.steps += self.covers.size
             lower = np.zeros(self.covers.size, dtype=np.int64)
             upper = np.ones(self.covers.size, dtype=np.int64)
             for variable, value in chosen.items():
                 lower[variable] = upper[variable] = value
-            found = self._tightened(lower, upper, effort)
+            found = self._tightened(lower, upper, effort, (bound, chosen), done or 0)
+            done = None
             if found is None:
                 if not self.relaxation.impossible(lower, upper):
                     self._branch_blindly(bound, chosen)
@@ -206,12 +266,16 @@ class Search:
             chosen = {**chosen, variable: first}
 
     def _tightened(
-        self, lower: IntArray, upper: IntArray, effort: Budget
+        self, lower: IntArray, upper: IntArray, effort: Budget, at: Node, done: int
     ) -> tuple[FloatArray, int] | None:
         """The relaxation at a node, with the inequalities that its optimum missed."""
         rounds = ROUNDS if (lower < upper).all() else ROUNDS_BELOW
         found = self._relaxed(lower, upper)
-        for _ in range(rounds):
+        for number in range(done, rounds):
+            if found is not None and self.steps >= self._saved and not self._over(effort):
+                here = Searched(self._phase, self.hidden, at=at, rounds=number)
+                self._renew(here, effort)
+                found = self._relaxed(lower, upper)
             if found is None or found[1] >= self.cost or self._over(effort):
                 break
             self.steps += self._round
@@ -264,6 +328,13 @@ class Search:
         pattern = pattern_of(self.problem, exposed, start, costs, effort)
         self.take(cleaned(self.problem, pattern, effort))
 
+    def around(self, hidden: BoolArray, tried: Iterable[int], spent: int, effort: Budget) -> None:
+        """Take what was found in neighbourhoods, and tell it from time to time."""
+        if spent >= self._told + SAVED:
+            self._told = spent
+            self.take(hidden)
+            self.begin(1, tried=tried, spent=spent, effort=effort)
+
     def take(self, hidden: BoolArray) -> None:
         """Take a pattern that protects, if it is cheaper."""
         cost = self.problem.cost(hidden)
@@ -272,30 +343,50 @@ class Search:
 
 
 def best_pattern(
-    problem: SuppressionProblem, *, steps: int = STEPS, effort: Budget = UNLIMITED
+    problem: SuppressionProblem,
+    *,
+    steps: int = STEPS,
+    effort: Budget = UNLIMITED,
+    state: SearchState | None = None,
 ) -> Best:
     """The cheapest pattern that keeps all levels, with a proven lower bound on any pattern's cost.
 
-    The linear attacker is meant: moves in whole numbers are checked elsewhere.
+    The linear attacker is meant: moves in whole numbers are checked elsewhere. With a `state` it
+    goes on from there.
 
     Raises
     ------
     Unprotectable
         If a level cannot be kept even with everything hidden.
     """
-    search = Search(problem, first_pattern(problem, effort))
-    best = search.run(steps // 2, effort)
-    if best.optimal:
-        return best
-    hidden, taken = improved(
-        problem,
-        best.hidden,
-        lambda part, start, most: _searched(part, start, most, effort),
-        steps=steps // 4,
-        over=lambda: effort.spent,
-    )
-    search.take(hidden)
-    search.steps += taken
+    last = None if state is None else state.last
+    start = first_pattern(problem, effort) if last is None else last.hidden
+    search = Search(problem, start) if state is None else Search(problem, start, state.keep)
+    if state is None or last is None:
+        last = Searched(0, start)
+        search.begin(0, effort=effort)
+    else:
+        search.resume(last, state.rows)
+    if last.phase == 0:
+        best = search.run(steps // 2, effort)
+        if best.optimal:
+            return best
+        search.begin(1, effort=effort)
+    if last.phase <= 1:
+        around = last if last.phase == 1 else Searched(1, search.hidden)
+        hidden, taken = improved(
+            problem,
+            search.hidden,
+            lambda part, start, most: _searched(part, start, most, effort),
+            steps=steps // 4,
+            over=lambda: effort.spent,
+            tried=around.tried,
+            spent=around.spent,
+            keep=lambda hidden, tried, spent: search.around(hidden, tried, spent, effort),
+        )
+        search.take(hidden)
+        search.steps += taken
+        search.begin(2, effort=effort)
     return search.run(steps, effort)
 
 

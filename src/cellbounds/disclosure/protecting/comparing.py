@@ -65,6 +65,11 @@ class Compared:
         return self.outcome is Outcome.SAFE
 
     @property
+    def held(self) -> bool:
+        """Whether that holds against whoever reruns the choice, too."""
+        return self.safe and self.result is not None and self.result.verdict.independent
+
+    @property
     def share(self) -> float:
         """The share that is kept; 0 if nothing came out."""
         return 0.0 if self.kept is None else self.kept.share
@@ -86,6 +91,7 @@ class Compared:
             return values | {"why": self.why, "seconds": round(self.seconds, 6)}
         return values | {
             "kept": kept.to_dict(),
+            "independent": self.held,
             "changed": result.changed,
             "published": result.asked,
             "cost": result.cost,
@@ -182,7 +188,9 @@ class Comparison(Listing, Sequence[Compared]):
         remarks = [f"asked for: {asked}"]
         remarks += [f"NOT SAFE: {', '.join(unsafe)}"] if unsafe else []
         remarks += [f"not known to be safe: {', '.join(open_ways)}"] if open_ways else []
-        return [*remarks, "keeps: how close a reader still comes to the figures asked for"]
+        held = ", ".join(way.method for way in self.ways if way.held)
+        remarks += ["keeps: how close a reader still comes to the figures asked for"]
+        return [*remarks, *([f"against whoever reruns the choice, too: {held}"] if held else [])]
 
     def _heading(self) -> list[str]:
         lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
@@ -211,6 +219,7 @@ def compare(
     base: int | None = None,
     widths: Sequence[int] | None = None,
     total: bool = True,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Comparison:
@@ -221,7 +230,7 @@ def compare(
 
     Parameters
     ----------
-    table, *statements, policy, base, widths, total
+    table, *statements, policy, base, widths, total, independent
         As for :func:`protect`.
     methods
         The ways, by their names.
@@ -254,7 +263,14 @@ def compare(
         started = time.perf_counter()
         try:
             result = protect(
-                table, *statements, policy=chosen, method=name, total=total, budget=share, **options
+                table,
+                *statements,
+                policy=chosen,
+                method=name,
+                total=total,
+                independent=independent,
+                budget=share,
+                **options,
             )
             kept, why = _kept(table, release, result), ""
         except (Unsettled, TooMuchWork, UnsupportedRelease) as problem:

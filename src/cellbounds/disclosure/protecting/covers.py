@@ -8,6 +8,7 @@ with a further variable for the direction, each holds by itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,14 @@ class Covers:
     def _add(self, columns: IntArray, values: IntArray, least: int) -> None:
         # Of multiples of one inequality one is enough.
         shared = max(int(np.gcd.reduce(np.append(values, least))), 1)
-        values, least = values // shared, least // shared
+        self.take([(columns, values // shared, least // shared)])
+
+    def take(self, rows: Iterable[tuple[IntArray, IntArray, int]]) -> None:
+        """Take inequalities, those that are not there already."""
+        for columns, values, least in rows:
+            self._take(columns, values, least)
+
+    def _take(self, columns: IntArray, values: IntArray, least: int) -> None:
         key = b"|".join([columns.tobytes(), values.tobytes(), str(least).encode()])
         if key not in self._seen:
             self._seen.add(key)

@@ -141,6 +141,7 @@ class Finished(Listing):
             "version": __version__,
             "method": self.method,
             "verdict": self.outcome.value,
+            "independent": self.verdict.independent,
             "policy": self.policy.to_dict(),
             "warning": self.depends,
             "release": {"digest": self.release.digest, "statements": notations(self.release)},

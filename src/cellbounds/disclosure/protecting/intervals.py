@@ -323,5 +323,4 @@ def _notes(asked: Asked, *, known_total: bool) -> tuple[str, ...]:
         rules = ", ".join(asked.left)
         notes.append(f"the ranges were not chosen for these rules, which were judged: {rules}")
     known = ["the policy", "the widths of ranges", *(["N"] if known_total else [])]
-    apart = "not which tables this program would have shown by the same ranges"
-    return (*notes, f"the intruder knows {', '.join(known)}; {apart}")
+    return (*notes, f"the intruder knows {', '.join(known)}")

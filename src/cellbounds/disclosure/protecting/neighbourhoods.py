@@ -7,7 +7,7 @@ are taken in an order that does not depend on time, so that the same table gives
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -34,14 +34,17 @@ def improved(
     *,
     steps: int,
     over: Callable[[], bool] = lambda: False,
+    tried: Iterable[int] = (),
+    spent: int = 0,
+    keep: Callable[[BoolArray, set[int], int], None] = lambda _, __, ___: None,
 ) -> tuple[BoolArray, int]:
     """A pattern that costs no more, and the steps that it took.
 
     It ends when every secondary cell has been the middle of a neighbourhood in vain, when the steps
-    are spent, or when it is `over`.
+    are spent, or when it is `over`. `keep` is told after each which cells were tried, and the steps
+    that were spent, for another one to go on from.
     """
-    around = Neighbours(problem)
-    spent, tried = 0, set[int]()
+    around, tried = Neighbours(problem), set(tried)
     while spent < steps and not over():
         secondary = np.flatnonzero(hidden & ~problem.forced)
         left = [cell for cell in secondary.tolist() if cell not in tried]
@@ -56,6 +59,7 @@ def improved(
         if problem.cost(found) < problem.cost(hidden):
             tried -= set(around.touching(np.flatnonzero(found != hidden)).tolist())
             hidden = found
+        keep(hidden, tried, spent)
     return hidden, spent
 
 

@@ -1,61 +1,31 @@
-"""Protect a table by suppression: build the problem, solve it, judge what comes out."""
+"""`protect`: a table made ready for publication by one of several methods."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cellbounds.data.table import Table
-from cellbounds.disclosure.policies import DEFAULT, Policy, judge, policy_of
-from cellbounds.disclosure.policies.knowledge import joined_with, with_known_structure
-from cellbounds.disclosure.protecting.branch_and_cut import best_pattern
-from cellbounds.disclosure.protecting.earlier import (
-    Earlier,
-    EarlierPattern,
-    SamePeople,
-    earlier_pattern,
-    read_earlier,
-    said_of_cells,
-    same_people,
-)
+from cellbounds.disclosure.policies import DEFAULT, Policy, policy_of
+from cellbounds.disclosure.policies.knowledge import with_known_structure
+from cellbounds.disclosure.protecting.earlier import Earlier, read_earlier
 from cellbounds.disclosure.protecting.finished import Finished
 from cellbounds.disclosure.protecting.intervals import ranged
-from cellbounds.disclosure.protecting.patterns import hopeless
-from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
-from cellbounds.disclosure.protecting.protected import (
-    HiddenCell,
-    Protected,
-    Unprotectable,
-    cells_named,
-)
-from cellbounds.disclosure.protecting.published_cells import PublishedCells, published_cells
 from cellbounds.disclosure.protecting.recoding import recoded
+from cellbounds.disclosure.protecting.reruns import checked
 from cellbounds.disclosure.protecting.rounding import rounded
-from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
-from cellbounds.disclosure.protecting.whole_moves import Shown, whole_moves
+from cellbounds.disclosure.protecting.suppressing import CellName, Suppressing, suppressed
 from cellbounds.errors import InvalidInput
-from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release, publish
-from cellbounds.text import counted
 
 WORK = 200
 """Millions of steps of the search unless said: the same on every machine, whatever its load."""
 
-SEARCH_SHARE = 0.6
-"""The part of a budget for choosing; the rest is for attacking what was chosen."""
 
-HOPELESS = "even with all hidden that may be, what is known gives it away: {}"
-
-WAS_SHOWN = "it is out already: a release about the same people shows it"
-
-
-@budgeted(parts=True)
+@budgeted(resumes=True, parts=True)
 def protect(
     table: Table,
     *statements: str,
@@ -71,6 +41,7 @@ def protect(
     earlier: Iterable[Earlier] | Earlier = (),
     released: Release | None = None,
     work: int = WORK,
+    independent: bool | None = None,
     budget: Budget = UNLIMITED,
     seconds: float | None = None,
 ) -> Finished:
@@ -124,9 +95,16 @@ def protect(
     work
         How long to search for cheaper patterns and better bounds, in millions of steps: attacks on
         single counts, times the cells there are. The result is the same on every run.
+    independent
+        Unless said, tables of up to 100 published figures are protected in a way that holds against
+        an intruder who protects every table that fits, and keeps those that end up alike; what is
+        not known to hold says "SAFE if the intruder cannot rerun the choice". True: larger tables
+        too, up to 1,024 cells, and SAFE means nothing else. False: by the counts alone.
     budget, seconds
         What the work may cost: a :class:`Budget`, or seconds alone. Where time ends the search,
-        the result says so, and may be another one next time.
+        the result says so, and may be another one next time. A search for a pattern that was
+        stopped goes on from the budget's checkpoint, and ends with the pattern that it would have
+        ended with.
 
     Returns
     -------
@@ -153,78 +131,48 @@ def protect(
     >>> cb.bounds(done.release)["Alpha", "Medium"]
     (1, 3)
     """
-    begun = time.perf_counter()
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table to be protected")
     if isinstance(work, bool) or not isinstance(work, int) or work < 0:
         raise InvalidInput(f"work={work!r}; give a whole number of millions of steps, 0 or more")
+    if not isinstance(independent, bool | None):
+        raise InvalidInput(f"independent={independent!r}; give True, False or None")
     chosen = policy_of(policy)
     table = with_known_structure(table)
     given = {"base": base is not None, "widths": widths is not None, "cost": cost != "counts"}
     given |= {"marked": marked, "released": released is not None}
+    given |= {"checkpoint": budget.checkpoint is not None}
     _check_method(method, **given, keep=keep, prefer=prefer, earlier=earlier)
-    if method == "intervals":
-        return ranged(table, statements, chosen, widths=widths, total=total, budget=budget)
-    if method == "recode":
-        return recoded(table, statements, chosen, total=total, budget=budget)
-    if method == "round":
-        return rounded(table, statements, chosen, base=base, total=total, budget=budget)
-    release = publish(table, *statements, total=total)
-    out = None if released is None else same_people(released, release)
-    cells = published_cells(
-        table,
-        release,
-        known_total=chosen.against.total == "known",
-        besides=[] if out is None else [one.variables for one in out.statements if one.variables],
-    )
-    asked = asked_by(chosen, cells, marked=marked)
-    before = read_earlier(earlier, table)
-    pattern = earlier_pattern(before, out, cells) if before or out is not None else None
-    said = said_of_cells(out, cells)
-    problem = suppression_problem(
-        cells, asked, cost=cost, keep=keep, prefer=prefer, earlier=pattern, said=said
-    )
-    effort = budget.share(SEARCH_SHARE)
-    open_levels = hopeless(problem, effort)
-    if open_levels:
-        possible = tuple(one for one in problem.levels if one not in open_levels)
-        problem = replace(problem, levels=possible)
-    best = best_pattern(problem, steps=work * 1_000_000, effort=effort)
-    shown = whole_moves(problem, best.hidden, budget.share(0.5))
-    hidden = (best.hidden | asked.primary) & cells.published
-    protected = cells.protected(hidden, asked.marks)
-    together = (
-        protected
-        if out is None
-        else joined_with(Release(out.domain, protected.statements), out.statements)
-    )
-    verdict = judge(table, together, chosen, budget=budget)
-    again = int(_costs(cost, cells)[problem.forced & cells.published & ~asked.primary].sum())
-    return Protected(
+    one_way: dict[str, Callable[..., Finished]] = {
+        "intervals": partial(ranged, widths=widths),
+        "round": partial(rounded, base=base),
+        "recode": recoded,
+    }
+    if method in one_way:
+
+        def made(other: Table, effort: Budget) -> Finished:
+            return one_way[method](other, statements, chosen, total=total, budget=effort)
+
+        asked_for = publish(table, *statements, total=total)
+        done = made(table, budget)
+        return checked(done, table, asked_for, made, budget, asked=independent)
+    way = Suppressing(
+        statements=statements,
         policy=chosen,
-        verdict=verdict,
-        release=protected,
-        hidden=_hidden_cells(cells, asked, hidden),
-        unprotectable=_reasons(cells, asked, open_levels, said.known),
-        cost=best.cost + again,
-        bound=best.bound + again,
-        costing=_costing(cost),
-        proven=(len(asked.levels), len(shown.moves)),
-        work=-(-best.steps // 1_000_000),
-        stopped=best.stopped,
-        seconds=time.perf_counter() - begun,
-        cells=cells,
-        pattern=hidden,
-        primary_mark=asked.primary_mark,
-        notes=(
-            *([] if pattern is None else [pattern.sentence(hidden, cells.published)]),
-            *_notes(asked, shown, chosen, known_total=cells.total is not None),
-        ),
+        cost=cost,
+        keep=_several(keep),
+        prefer=_several(prefer),
+        total=total,
+        marked=marked,
+        earlier=tuple(read_earlier(earlier, table)),
+        released=released,
+        work=work,
     )
+    return suppressed(table, way, budget, independent=independent)
 
 
 METHODS = {
-    "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released"),
+    "suppress": ("cost", "keep", "prefer", "marked", "earlier", "released", "checkpoint"),
     "intervals": ("widths",),
     "round": ("base",),
     "recode": (),
@@ -244,142 +192,5 @@ def _check_method(method: object, **given: object) -> None:
             )
 
 
-def suppression_problem(
-    cells: PublishedCells,
-    asked: Asked,
-    *,
-    cost: str | Mapping[str, Any] = "counts",
-    keep: Iterable[str | Mapping[str, Any]] = (),
-    prefer: Iterable[str | Mapping[str, Any]] = (),
-    earlier: EarlierPattern | None = None,
-    said: SamePeople | None = None,
-) -> SuppressionProblem:
-    """The problem of choosing what to hide: what an intruder knows, what costs how much.
-
-    What was hidden `earlier` stays hidden where it can be; what was `said` of the same people is
-    known.
-    """
-    counts, published = cells.counts, cells.published
-    fixed = cells.closed | ((counts == 0) & published & (not asked.zeros))
-    if cells.total is not None:
-        fixed[cells.total] = True
-    kept = _listed(keep, "keep", cells)
-    fixed[kept] = True
-    both = np.flatnonzero(fixed & asked.primary)
-    if len(both):
-        names, labels = cells.where(int(both[0]))
-        where = ", ".join(f"{name}={label}" for name, label in zip(names, labels, strict=True))
-        raise InvalidInput(
-            f"keep: {where} may not be shown under the policy; leave it out, or give another policy"
-        )
-    forced = asked.primary | (~published & ~fixed)
-    if earlier is not None:
-        forced |= earlier.hidden & published & ~fixed
-    least, most_known = asked.least, asked.most
-    if said is not None:
-        # What is known already protects nothing, and cannot be protected itself.
-        fixed, forced = fixed | said.known, forced & ~said.known
-        least = np.maximum(least, said.least)
-        most_known = np.where(
-            (most_known < 0) | ((said.most >= 0) & (said.most < most_known)), said.most, most_known
-        )
-    costs = _costs(cost, cells)
-    costs[forced] = 0
-    costs[_listed(prefer, "prefer", cells)] = 0
-    # Without N nobody knows how large a count can be: far larger than any move that is needed.
-    total = int(counts.max(initial=0))
-    most = total if cells.total is not None else 4 * total + 1000
-    return SuppressionProblem(
-        counts=counts,
-        equations=cells.equations,
-        least=np.where(fixed, 0, least),
-        most=np.where(most_known < 0, most, most_known),
-        costs=costs,
-        forced=forced,
-        fixed=fixed,
-        levels=tuple(one for one in asked.levels if not fixed[one.cell]),
-    )
-
-
-def _listed(
-    given: Iterable[str | Mapping[str, Any]], what: str, cells: PublishedCells
-) -> list[int]:
-    if isinstance(given, str | Mapping):
-        given = [given]
-    return [cell for where in given for cell in cells_named(cells, where, what)]
-
-
-def _costs(cost: str | Mapping[str, Any], cells: PublishedCells) -> IntArray:
-    """What hiding each cell costs; zeros, where they may be hidden, count as one person."""
-    if cost == "cells":
-        return np.ones(len(cells.counts), dtype=np.int64)
-    costs = np.maximum(cells.counts, 1)
-    if cost == "counts":
-        return costs
-    if not isinstance(cost, Mapping):
-        raise InvalidInput(
-            f"cost={cost!r}; give 'counts', 'cells', or whole numbers for margins: {{'[A]': [...]}}"
-        )
-    for where, given in cost.items():
-        numbers = cells_named(cells, where, "cost")
-        values = np.asarray(given, dtype=object).ravel().tolist()
-        whole = all(
-            isinstance(one, int | np.integer) and not isinstance(one, bool) for one in values
-        )
-        if len(values) != len(numbers) or not whole or min(values, default=0) < 0:
-            raise InvalidInput(
-                f"cost of {where}: {len(values)} values; give {len(numbers)} whole numbers, 0 or "
-                "more, one for each cell of the margin"
-            )
-        costs[numbers] = [int(one) for one in values]
-    return costs
-
-
-def _costing(cost: str | Mapping[str, Any]) -> str:
-    words = {"counts": "the sum of the secondary counts", "cells": "secondary figures"}
-    return words[cost] if isinstance(cost, str) else "by the weights given"
-
-
-def _hidden_cells(cells: PublishedCells, asked: Asked, hidden: BoolArray) -> tuple[HiddenCell, ...]:
-    numbers = np.flatnonzero(hidden).tolist()
-    found = [
-        HiddenCell(*cells.where(cell), bool(asked.primary[cell]), int(cells.counts[cell]))
-        for cell in numbers
-    ]
-    return tuple(sorted(found, key=lambda one: not one.primary))
-
-
-def _reasons(
-    cells: PublishedCells, asked: Asked, levels: Sequence[Level], out: BoolArray
-) -> tuple[Unprotectable, ...]:
-    known = ["N"] if cells.total is not None else []
-    known += ["the zeros that are shown"] if asked.shows_zeros else []
-    known += ["what is marked as small"] if asked.primary_mark else []
-    why = HOPELESS.format(", ".join([*known, "what is always shown"]))
-    reasons = [Unprotectable(*cells.where(level.cell), why) for level in levels]
-    shown = dict.fromkeys(level.cell for level in asked.levels if out[level.cell])
-    return (*reasons, *(Unprotectable(*cells.where(cell), WAS_SHOWN) for cell in shown))
-
-
-def _notes(asked: Asked, shown: Shown, policy: Policy, *, known_total: bool) -> tuple[str, ...]:
-    notes = []
-    if shown.open:
-        notes.append(
-            f"{counted(len(shown.open), 'small count')}: no table was found that shows it to be "
-            "uncertain; the verdict says what that means"
-        )
-    if asked.left:
-        rules = ", ".join(asked.left)
-        notes.append(f"the figures were not chosen for these rules, which were judged: {rules}")
-    known = ["the policy", *(["N"] if known_total else [])]
-    if asked.zeros:
-        known.append("that zeros are hidden like small counts")
-    elif asked.shows_zeros:
-        known.append("that zeros are shown: a hidden count is at least 1")
-    if asked.primary_mark is not None:
-        known.append(f"which are primary: {asked.primary_mark}; the others {asked.mark or 'open'}")
-    people = policy.against.respondents
-    if people:
-        known.append(f"himself in a small cell ({counted(people, 'person', 'people')})")
-        notes.append("chosen against people in all small cells at once, who know more than one")
-    return (*notes, f"the intruder knows {', '.join(known)}")
+def _several(given: Iterable[CellName] | CellName) -> tuple[CellName, ...]:
+    return (given,) if isinstance(given, str | Mapping) else tuple(given)

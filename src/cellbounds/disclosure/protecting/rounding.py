@@ -238,10 +238,7 @@ def _rounded(
     )
 
 
-KNOWN = (
-    "the intruder knows the policy, the base and how far figures are from counts at most; not "
-    "which tables this program would have rounded to the same figures"
-)
+KNOWN = "the intruder knows the policy, the base and how far figures are from counts at most"
 
 
 def _release(cells: PublishedCells, figures: IntArray, base: int, rule: str) -> Release:

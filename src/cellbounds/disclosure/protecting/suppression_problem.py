@@ -41,6 +41,11 @@ class Level:
     below: int = 0
     width: int = 0
 
+    def wider(self, more: int) -> Level:
+        """The same with so much more asked of whatever is asked."""
+        up, down, wide = (one + more if one else 0 for one in (self.above, self.below, self.width))
+        return Level(self.cell, up, down, wide)
+
     @property
     def amounts(self) -> tuple[int, int]:
         """The largest moves up and down that make a difference."""

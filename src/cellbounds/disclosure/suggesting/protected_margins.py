@@ -77,6 +77,7 @@ def protected_margins(
             budget=budget,
             keep=keep if method == "suppress" else (),
             work=WORK,
+            independent=False,
         )
     except (InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease):
         return None  # such as a small count in a margin that is to stay as it is
