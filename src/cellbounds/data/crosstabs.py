@@ -358,9 +358,12 @@ def _put(
     place: str,
 ) -> None:
     if cell in cells:
+        remedy = "--index N and --header N say how many columns and rows hold labels"
+        if "" in cell:
+            remedy += "; write a label that stands for several rows into each of them"
         raise InvalidInput(
             f"{where}, cells {stands[cell]} and {place} both have the labels {cell}; each cell "
-            "stands once (--index N and --header N say how many columns and rows hold labels)"
+            f"stands once ({remedy})"
         )
     cells[cell] = text
     stands[cell] = place

@@ -39,7 +39,7 @@ class Percents:
     within
         The variables within whose levels they add up to 100; without any, they are of everybody.
     figures
-        Each by the cell of its count: digits, with the same number of decimals.
+        Each by the cell of its count: digits, with the decimals that were printed.
     unit
         ``"percent"`` or ``"proportion"``.
     rounding
