@@ -63,12 +63,22 @@ class Legend:
     thousands: str = ", '"
     _known: dict[str, object] = field(init=False, default_factory=dict, compare=False, repr=False)
     """What texts were found to say: a table prints the same ones again and again."""
+    _figures: dict[str, bool] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """Which of them can stand in a cell of a table."""
 
     def is_figure(self, text: str) -> bool:
         """Whether a text can stand in a cell of a table: a number, a mark, a range.
 
         A percent in brackets may stand behind it.
         """
+        figure = self._figures.get(text)
+        if figure is None:
+            if len(self._figures) >= MOST_KNOWN:
+                self._figures.clear()
+            figure = self._figures[text] = self._stands_in_cells(text)
+        return figure
+
+    def _stands_in_cells(self, text: str) -> bool:
         pair = beside(text)
         alone = text if pair is None else pair[0]
         return bool(alone.strip()) and (self._read(alone) is not _NOTHING or self.is_other(alone))
@@ -80,8 +90,9 @@ class Legend:
 
     def is_other(self, text: str) -> bool:
         """Whether a text is a number that is no count: a decimal, a percentage, below zero."""
-        plain = text.strip().translate(_SPACES)
-        return _DECIMAL.fullmatch(plain) is not None and self._read(text) is _NOTHING
+        if self._read(text) is not _NOTHING:
+            return False
+        return _DECIMAL.fullmatch(text.strip().translate(_SPACES)) is not None
 
     def may_be_grouped(self, text: str) -> bool:
         """Whether a decimal may as well be a count whose thousands a point separates."""

@@ -71,7 +71,10 @@ class CellIndex:
         """The place of a cell among those asked about."""
         if self.chosen is not None:
             return self._numbers[position]
-        return int(np.ravel_multi_index(position, self.margin)) if self.margin else 0
+        number = 0  # asked of every cell in turn: numpy takes thrice as long
+        for place, size in zip(position, self.margin, strict=True):
+            number = number * size + place
+        return int(number)
 
     def laid_out(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Numbers of the cells asked about, in the answer's shape; more of them are left out."""
