@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from contextlib import suppress
 
@@ -9,6 +10,8 @@ import pytest
 from databases import raw
 
 import cellbounds as cb
+from cellbounds.data.hierarchy import Hierarchy
+from cellbounds.data.published import PublishedTable
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import Ledger, LedgerBusy, LedgerError, NotAllowed, NotSafe
 from cellbounds.ledger.database import Rows
@@ -200,6 +203,47 @@ def test_a_release_about_another_table_or_without_a_reason_is_refused(ledger):
         ledger.requests.get(9)
     with pytest.raises(InvalidInput, match="status='open'"):
         ledger.requests.all(status="open")
+
+
+def published(**levels):
+    """A crosstab of another tool, its levels in another order than the ledger's."""
+    trees = {name: Hierarchy(labels, total="All") for name, labels in levels.items()}
+    place = {name: TABLE.domain.levels(name).index for name in levels}
+    counts, entries = TABLE.margin([*levels]).counts, {}
+    for cell in itertools.product(*levels.values()):
+        at = tuple(place[name](label) for name, label in zip(levels, cell, strict=True))
+        entries[cell] = int(counts[at])
+    return PublishedTable(where="made.csv", hierarchies=trees, entries=entries)
+
+
+def test_tables_of_another_tool_mean_the_same_in_whatever_order_they_stand(ledger):
+    both = published(education=["High", "Low"], county=["Beta", "Alpha"])
+    alone = published(county=["Beta", "Alpha"])
+    first, second = ledger.requests.submit_tables([both, alone], why="w", who="c", batch="b")
+    assert first.batch == second.batch == "b"
+    for request, statement in ((first, "[education,county]"), (second, "[county]")):
+        margin = request.release.statements[0]
+        true = cb.publish(TABLE, statement, total=False).statements[0]
+        assert (margin.lower == true.lower).all() and (margin.upper == true.upper).all()
+    judged = ledger.requests.judge(second.number, table=TABLE).judged["outcome"]
+    assert judged == ledger.ask(["[county]"], total=False).outcome.value
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ({"county": ["Alpha"]}, r"the levels of 'county' are others .*'Beta' in one of them"),
+        ({"shire": ["Alpha", "Beta"]}, "unknown variable 'shire'; the variables are county"),
+    ],
+)
+def test_tables_with_other_levels_are_refused_and_nothing_is_asked_for(ledger, levels, said):
+    trees = {name: Hierarchy(labels) for name, labels in levels.items()}
+    cells = itertools.product(*levels.values())
+    entries = dict.fromkeys(cells, 7)
+    other = PublishedTable(where="made.csv", hierarchies=trees, entries=entries)
+    with pytest.raises(InvalidInput, match=said):
+        ledger.requests.submit_tables([published(county=["Alpha", "Beta"]), other], why="w")
+    assert ledger.requests.all() == ()
 
 
 def test_the_last_request_of_the_same_person(ledger):

@@ -53,21 +53,29 @@ def told(request: Request) -> str:
 @signed_options
 @wait_option
 def request(given: Given) -> int:
-    """Ask for RELEASE, statements or one release file; it waits for somebody to decide."""
+    """Ask for RELEASE, which waits for somebody to decide.
+
+    Statements, a release file, or tables that another tool wrote (ACRO's folder), each of which is
+    a request of its own.
+    """
+    from cellbounds.statements.published import read_published
     from cellbounds.statements.release_files import read_release
 
-    texts = list(given.statements)
-    file = len(texts) == 1 and not texts[0].lstrip().startswith("[") and Path(texts[0]).is_file()
-    made = opened(given).requests.submit(
-        read_release(texts[0]) if file else texts,
-        why=given.why,
-        who=given.who,
-        total=not given.no_total,
-        version=given.about,
-        origin="command line",
-    )
-    with standing(f"It is requested in entry {made.number}"):
-        write_text(f"{told(made)}\n", None)
+    texts, requests = list(given.statements), opened(given).requests
+    signed = {"why": given.why, "who": given.who, "origin": "command line"}
+    path = Path(texts[0])
+    named = len(texts) == 1 and not texts[0].lstrip().startswith("[") and path.exists()
+    if named and path.suffix != ".toml":
+        if given.no_total or given.about is not None:
+            raise InvalidInput("--no-total and --version are about statements and release files")
+        made = requests.submit_tables(read_published(path).tables, batch=path.name, **signed)
+    else:
+        what = read_release(path) if named else texts
+        how = {"total": not given.no_total, "version": given.about}
+        made = (requests.submit(what, **how, **signed),)
+    entries = "entry" if len(made) == 1 else "entries"
+    with standing(f"It is requested in {entries} {', '.join(str(one.number) for one in made)}"):
+        write_text("".join(f"{told(one)}\n" for one in made), None)
     return options.SAFE
 
 

@@ -14,22 +14,25 @@ from typing import TYPE_CHECKING, Any
 from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.errors import LedgerError, NotAllowed
-from cellbounds.ledger.journal import Journal, checked_reason
+from cellbounds.ledger.journal import Journal, checked_reason, checked_text
 from cellbounds.ledger.serialization import plain_release, read_plain_release
 from cellbounds.ledger.versions import Tables
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.statements import Release
 from cellbounds.statements.notation import expanded, parse
+from cellbounds.statements.published import release_of
 
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain
+    from cellbounds.data.published import PublishedTable
     from cellbounds.ledger.database import WaitingRequest
     from cellbounds.ledger.ledger import Ledger
 
 ENDS = {"released": "approved", "refused": "refused", "closed": "withdrawn"}
 """What became of a request, by the kind of the entry that ended it."""
 
-MOST_STATEMENTS = 200
+MOST_STATEMENTS, LONGEST_STATEMENT, LONGEST_BATCH = 200, 10_000, 200
+"""Statements of one request, and characters of each and of what it came in with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Request:
     who, why, at
         Who asked, why and when.
     origin, batch
-        Where it came from ("page", "api", "acro", "command line"), and what it came in with.
+        Where it came from ("page", "api", "command line"), and what it came in with.
     status
         Waiting, approved, refused or withdrawn.
     judged
@@ -186,6 +189,7 @@ class Requests:
         person = self._book.person(who)
         self.ledger.people.require(person, "request")
         reason = checked_reason(why)
+        batch = checked_text("batch", batch, LONGEST_BATCH)
         state = self.ledger.state()
         figures = isinstance(what, Release)
         content: dict[str, Any] = {
@@ -211,6 +215,25 @@ class Requests:
             entry = page.append("requested", person, reason, content)
             page.rows.wait(entry.number, body)
             return _request(entry, None, page.rows.waiting())
+
+    def submit_tables(
+        self,
+        tables: Sequence[PublishedTable],
+        *,
+        why: str,
+        who: str | None = None,
+        origin: str = "page",
+        batch: str = "",
+    ) -> tuple[Request, ...]:
+        """Ask for tables that another tool wrote, each by itself, as one batch.
+
+        Their levels are those of the ledger, in whatever order; if one table has others, nothing
+        is asked for.
+        """
+        domain = self.ledger.state().domain
+        releases = [release_of([table], about=domain) for table in tables]
+        signed = {"why": why, "who": who, "origin": origin, "batch": batch}
+        return tuple(self.submit(release, **signed) for release in releases)  # type: ignore[arg-type]
 
     def judge(
         self,
@@ -391,6 +414,7 @@ def _checked_statements(what: str | Sequence[str], domain: Domain) -> list[str]:
             "'[Y|A,B]@2'"
         )
     for text in texts:
+        checked_text("a statement", text, LONGEST_STATEMENT)
         for part in expanded(parse(text), domain):
             for name in part.names:
                 domain.base(name)  # raises for a variable that is not there

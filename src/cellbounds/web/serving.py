@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cellbounds.data.formats.kinds import files_named
 from cellbounds.errors import InvalidInput
@@ -30,6 +31,9 @@ from cellbounds.web.work import Workers
 
 SQLITE = b"SQLite format 3\0"
 """How a ledger in a file begins."""
+
+ASKING = 15.0
+"""Seconds in which a question has to be there, up to the end of its headers."""
 
 ENDING = 5
 """Seconds for pages that are being sent when the server ends."""
@@ -94,7 +98,7 @@ def opened_site(
     door = Door(settings, user=user(), people=people, token=token)
     with private_folder() as folder:
         kept = settings.folder or folder
-        workers = Workers(settings.workers, per_person=settings.jobs)
+        workers = Workers(settings.workers, per_person=settings.jobs, memory=settings.memory)
         yield Site(settings, door, Shelf(kept, items), workers, ledger, what or "", sources)
 
 
@@ -111,6 +115,41 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class _Protocol(H11Protocol):
+    """HTTP that ends connections on which no whole question comes in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for a question."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a question that is whole ends the waiting."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next question."""
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        super().connection_lost(exc)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _watch(self) -> None:
+        asked = self.cycle is not None and not self.cycle.response_complete
+        if asked and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        elif not asked and self._deadline is None:
+            self._deadline = self.loop.call_later(ASKING, self.transport.close)
 
 
 class _Server(uvicorn.Server):
@@ -177,5 +216,6 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=ENDING,
             limit_concurrency=500,
+            http=_Protocol,
         )
         _Server(config).run(sockets=[found])
