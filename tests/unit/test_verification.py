@@ -1877,3 +1877,20 @@ def test_the_words_of_a_linear_statement():
         "statement 3 (linear) [a]",
         "statement 3 (linear) [a], figure 2",
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "allowed"),
+    [
+        (prior("a", keyed=["values"], values=[[["x"], [5, 2, 7]]]), [2, 5, 7]),
+        (prior("a", keyed=["values"], values=[[["x"], [5, 2, 7]]], upper=6), [2, 5]),
+        (margin("a", [4, None], noise={"differences": {"2": "1/2", "-1": "1/2"}}), [2, 5]),
+    ],
+    ids=str,
+)
+def test_a_witness_has_one_of_the_values(said, allowed):
+    statement = read_statement(said, 0, Space({"a": ["x", "y"]}, {}))
+    assert [x for x in range(12) if statement.broken(np.array([x, 2])) is None] == allowed
+    for count in range(12):
+        made = certificate([said], over="a", domain={"a": ["x", "y"]}, witnesses=[[[0, count]]])
+        assert verify_certificate(made).ok is (count in allowed)

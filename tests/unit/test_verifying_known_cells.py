@@ -238,6 +238,25 @@ def test_steps_prove_what_they_prove_and_no_more(name):
     assert not verify_certificate(made | {"steps": []}).ok
 
 
+@pytest.mark.parametrize(
+    ("key", "ends", "least", "known"),
+    [
+        ("upper", (1, 2), ">=3", True),
+        ("upper", (2, 2), ">=3", False),  # xp may rise, and x with it
+        ("upper", (1, 3), ">=3", False),
+        ("lower", (1, 2), "<=3", True),
+        ("lower", (0, 2), "<=3", False),
+        ("lower", (1, 1), "<=3", False),
+    ],
+)
+def test_cells_are_held_by_limits_that_they_reach(key, ends, least, known):
+    pairs = [[["x", "p"], ends[0]], [["x", "q"], ends[1]]]
+    said = [limits(**{key: pairs}), margin("a", [least, None, None])]
+    table = (1, 2, 5, 5, 5, 5)
+    made = claimed(said, table, known=["xp", "xq"], figures=[(1, 0)], steps=[0])
+    assert verify_certificate(made).settled is known
+
+
 def test_a_figure_that_is_taken_no_time_says_nothing():
     made = claimed(SAID, TABLE, known=["yp"], figures=[(0, 1)], steps=[[[0], [0]]])
     assert not verify_certificate(made).ok
@@ -280,3 +299,10 @@ def test_a_cell_beside_one_that_nothing_limits_is_left_open():
     ]
     found = verify_certificate(claimed(said, (5, 1, 0, 0, 0, 0), told=["xp"]))
     assert (found.ok, found.settled, found.not_reproved) == (True, False, 1)
+
+
+@pytest.mark.parametrize("span", ["3-9", "0-3", "<=3"])
+def test_a_told_cell_may_neither_rise_nor_fall(span):
+    said = [margin("ab", [[span, None], [None, None], [None, None]])]
+    found = verify_certificate(claimed(said, (3, 1, 0, 0, 0, 0), told=["xp"]))
+    assert (found.ok, found.settled) == (True, False)
