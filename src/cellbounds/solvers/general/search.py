@@ -532,19 +532,26 @@ class Search:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
 
-    def by_rounding(self, place: int, side: int, proposals: int, effort: Budget) -> None:
-        """Look for a table where the proof ends: split, round, and repair what is out of limits."""
+    def by_repairs(self, place: int, side: int, proposals: int, effort: Budget) -> None:
+        """Look for a table where the proof ends, by repairing two that are out of limits.
+
+        One is the nearest known table, with what lacks put into the cell; the other is rounded
+        from a table of real numbers. Which is better depends on the release.
+        """
         members = self.asked.members(place)
         splitting = self.solvers.splitting(self.release, self.pool.at(0))
         real = self.by_program(place, side, effort)
         if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
             return
         goal = int(self.proven[side, place])
-        real[members] = goal
-        real = np.clip(real, self.full.lower, self.full.upper)
-        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
-        if self._repaired(counts, place, goal, proposals, effort):
-            self.pool.add(counts)
+        counts = self.pool.nearest(place, side)
+        if not self._repaired(counts, place, goal, proposals, effort):
+            real[members] = goal
+            real = np.clip(real, self.full.lower, self.full.upper)
+            counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
+            if not self._repaired(counts, place, goal, proposals, effort):
+                return
+        self.pool.add(counts)
 
     def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.

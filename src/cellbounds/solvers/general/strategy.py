@@ -312,7 +312,7 @@ SPLIT_AT_ONCE = 64
 """Bounds of one part of the work by splitting."""
 
 REPAIRS = (500_000, 2_000_000, 8_000_000)
-"""Proposals of repairs of a rounded table: about 0.2 seconds at first."""
+"""Proposals of repairs of a table that is out of limits: about 0.05 seconds at first."""
 
 LONGER = 6
 """How much longer walks are that are tried again in large problems."""
@@ -424,9 +424,7 @@ def _steps(search: Search) -> list[tuple[str, Step]]:
     """Cheap first: on small problems programs give tables too, on large ones walks do."""
     programs = ("programs and guided walks", _by_program)
     if search.solvers.splits(search.release):
-        rounds = [
-            (f"tables at the bound, {n} proposals", partial(_by_rounding, n)) for n in REPAIRS
-        ]
+        rounds = [(f"tables at the bound, {n} proposals", partial(_by_repairs, n)) for n in REPAIRS]
         return [*rounds, (INTEGERS, _by_integers)]
     if search.program_is_dear:
         longer = ("longer guided walks", partial(_by_program, times=LONGER))
@@ -453,10 +451,10 @@ def _by_splitting(search: Search, effort: Budget) -> None:
         _in_parts(search, Search.by_splitting, effort, SPLIT_AT_ONCE)
 
 
-def _by_rounding(
+def _by_repairs(
     proposals: int, search: Search, place: int, side: int, effort: Budget, _share: int
 ) -> None:
-    search.by_rounding(place, side, proposals, effort)
+    search.by_repairs(place, side, proposals, effort)
 
 
 def _by_corners(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
