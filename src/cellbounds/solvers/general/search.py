@@ -494,7 +494,7 @@ class Search:
     ) -> list[SplitBound]:
         """Bounds proven by splitting, many at once; none if that is not for this release."""
         device, splitting = device_of(effort.device), None
-        if len(self.pool):
+        if len(self.pool) and self.solvers.splits(self.release):
             splitting = self.solvers.splitting(self.release, self.pool.at(0), device)
         if splitting is None:
             return []
@@ -533,25 +533,35 @@ class Search:
         return self.expand(proposal.cells)
 
     def by_repairs(self, place: int, side: int, proposals: int, effort: Budget) -> None:
-        """Look for a table where the proof ends, by repairing two that are out of limits.
+        """Put what lacks to where the proof ends into a cell of the nearest table, and repair it.
 
-        One is the nearest known table, with what lacks put into the cell; the other is rounded
-        from a table of real numbers. Which is better depends on the release.
+        Whether that or rounding is better depends on the release.
         """
-        members = self.asked.members(place)
-        splitting = self.solvers.splitting(self.release, self.pool.at(0))
-        real = self.by_program(place, side, effort)
-        if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
-            return
         goal = int(self.proven[side, place])
+        if len(self.asked.members(place)) > 1 or goal == NO_UPPER or not self.walker.possible:
+            return
         counts = self.pool.nearest(place, side)
-        if not self._repaired(counts, place, goal, proposals, effort):
-            real[members] = goal
-            real = np.clip(real, self.full.lower, self.full.upper)
-            counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
-            if not self._repaired(counts, place, goal, proposals, effort):
-                return
-        self.pool.add(counts)
+        if self._repaired(counts, place, goal, proposals, effort):
+            self.pool.add(counts)
+
+    def by_rounding(
+        self, place: int, side: int, real: IntArray, proposals: int, effort: Budget, turn: int = 0
+    ) -> None:
+        """Look for a table where the proof ends: round real numbers, and repair what is out."""
+        members = self.asked.members(place)
+        goal = int(self.proven[side, place])
+        if not len(self.pool) or len(members) > 1 or goal == NO_UPPER:
+            return
+        if not self.walker.possible:
+            return
+        splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        if splitting is None:
+            return
+        real = np.clip(real, self.full.lower, self.full.upper)
+        real[members] = goal
+        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals, turn]))
+        if self._repaired(counts, place, goal, proposals, effort):
+            self.pool.add(counts)
 
     def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.
