@@ -586,6 +586,73 @@ def test_walks_need_sums_that_each_cell_belongs_to_once():
     assert not Walker(one, asked_about(domain, ("a",)), (3,), ()).possible
 
 
+def sparse(seed, shape, faces):
+    """A sparse table, and a release of some of its margins."""
+    names = "abcde"[: len(shape)]
+    domain = cb.Domain({name: range(size) for name, size in zip(names, shape, strict=True)})
+    counts = np.random.default_rng(seed).choice([0, 0, 0, 1, 1, 5], shape)
+    table = cb.Table(domain, counts)
+    return table, cb.publish(table, *(f"[{','.join(face)}]" for face in faces))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("faces", [["ab", "ac", "bc"], ["abc"]])
+def test_repairs_lead_to_both_ends_of_every_cell(seed, faces):
+    table, release = sparse(seed, (3, 3, 4) if len(faces) > 1 else (2, 2, 2, 3), faces)
+    start, truth = table.counts.ravel().astype(np.int64), cb.attainable(release)
+    search = Search(release, table.domain.names)
+    for cell, index in enumerate(np.ndindex(table.domain.shape)):
+        for value in (truth.at(index).smallest, truth.at(index).largest):
+            lower, upper = search.full.lower.copy(), search.full.upper.copy()
+            lower[cell] = upper[cell] = value
+            counts = start.copy()
+            assert search.walker.repaired(counts, lower, upper, 200_000)
+            assert search.full.holds(counts)
+            assert counts[cell] == value
+
+
+def swaps(counts, free, cell, shape):
+    """Whether a cube along three sets of axes takes one from a cell, by listing all pairs."""
+    occupied = np.argwhere(counts.reshape(shape) > 0).tolist()
+    here = list(np.unravel_index(cell, shape))
+    for one, two in itertools.product(occupied, repeat=2):
+        levels = list(zip(here, one, two, strict=True))
+        if any(len(set(three)) == 3 for three in levels):
+            continue
+        alone = [
+            next((k for k in range(3) if three.count(three[k]) == 1), None) for three in levels
+        ]
+        sets = [[a for a, k in enumerate(alone) if k == which] for which in range(3)]
+        fourth = tuple(
+            three[0] if k is None else three[k] for three, k in zip(levels, alone, strict=True)
+        )
+        fits = all(sets) and all(free(set(axes)) for axes in itertools.product(*sets))
+        if fits and counts.reshape(shape)[fourth] > 0:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("faces", [["ab", "ac", "ad", "bc", "bd", "cd"], ["abc", "cd"], ["abcd"]])
+def test_swaps_take_one_from_a_cell_wherever_that_is_possible(seed, faces):
+    shape = (2, 3, 2, 3)
+    table, release = sparse(seed, shape, faces)
+    search = Search(release, table.domain.names)
+    # Limits would leave less than all pairs: those of cells are left out.
+    start = table.counts.ravel().astype(np.int64)
+    search.walker.problem = raw_problem(compile_release(release), len(start))
+    covered = [{"abcd".index(name) for name in face} for face in faces]
+    for cell in np.flatnonzero(start).tolist():
+        counts = start.copy()
+        possible = swaps(start, lambda axes: not any(axes <= f for f in covered), cell, shape)
+        assert search.walker.swapped(counts, cell) == possible
+        if possible:
+            assert counts[cell] == start[cell] - 1
+            assert search.full.holds(counts)
+        else:
+            assert (counts == start).all()
+
+
 def test_the_longest_run_raises_one_sum_by_one_a_step():
     search = Search(RELEASE, ("a", "b"))
     search.first_table(None)

@@ -43,8 +43,13 @@ SWEEP = 200
 IDLE_SWEEPS = 5
 """Tables in a row that may bring nothing new before a walk is given up."""
 
-REPAIRING = 0.24
-"""The temperature of repairs: how readily more may be out of limits for a while, by one at e^-4."""
+REPAIRING, REPAIRING_ONE = 0.24, 0.4
+"""Temperatures of repairs: how readily more may be out of limits for a while. Where much is out it
+would not get less when it is warm; where one cell is, what shuts it in would stay when it is cold.
+"""
+
+SWAPS = 20_000
+"""Pairs of cells that are tried for a swap through a cell: about a millisecond."""
 
 RUN_STARTS = 8
 """Cells of a sum through which a run is looked for."""
@@ -227,6 +232,29 @@ class Walker:
             targets, sides = targets[done:], sides[done:]
         pool.add(counts)
 
+    @cached_property
+    def _free(self) -> BoolArray:
+        """Which sets of three axes no statement covers."""
+        axes = range(len(self.shape))
+        free = np.zeros((len(axes),) * 3, dtype=bool)
+        short = [set(move) for move in self.moves if len(move) <= free.ndim]
+        for chosen in itertools.product(axes, repeat=free.ndim) if short else ():
+            free[chosen] = any(move <= set(chosen) for move in short)
+        return free
+
+    def swapped(self, counts: IntArray, cell: int) -> bool:
+        """Take one from a cell, in place, by a cube along three sets of axes; whether it can be.
+
+        Cubes along single axes hardly ever fit where a table is sparse; these are drawn from the
+        cells that hold somebody.
+        """
+        from cellbounds.solvers.general.walk_kernel import swap
+
+        if not self._free.any() or counts[cell] == self.problem.lower[cell]:
+            return False
+        occupied = np.flatnonzero(counts > self.problem.lower)
+        return bool(swap(self.cubes, counts, self._free, occupied, cell, SWAPS, self._state))
+
     def repaired(
         self,
         counts: IntArray,
@@ -234,13 +262,14 @@ class Walker:
         upper: IntArray,
         proposals: int,
         effort: Budget = UNLIMITED,
+        temperature: float = REPAIRING,
     ) -> bool:
         """Lead counts with the right sums, in place, into limits of the cells; whether they are."""
         from cellbounds.solvers.general.walk_kernel import repair
 
         while proposals > 0 and not effort.spent:
             now = min(proposals, self._at_once)
-            if not repair(self.cubes, counts, lower, upper, now, REPAIRING, self._state):
+            if not repair(self.cubes, counts, lower, upper, now, temperature, self._state):
                 return True
             proposals -= now
         return False

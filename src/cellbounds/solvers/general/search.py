@@ -28,7 +28,13 @@ from cellbounds.solvers.general.constant_sums import (
 )
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
-from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
+from cellbounds.solvers.general.hypercubes import (
+    REPAIRING,
+    REPAIRING_ONE,
+    Guide,
+    Walker,
+    moves_of,
+)
 from cellbounds.solvers.general.null_walk import tables_around
 from cellbounds.solvers.general.pool import Excerpt, TablePool
 from cellbounds.solvers.general.single_questions import Solvers
@@ -39,9 +45,12 @@ SIGNS = (1, -1)
 """A lower bound (side 0) is the least of a sum, an upper one (side 1) that of its negative."""
 
 
-REPAIRS, IN_VAIN = 300_000, 20
-"""Proposals for a table in which one cell has another count, about 0.1 seconds; and cells in
-a row that may stay as they are before no more are tried."""
+REPAIRS, IN_VAIN = (
+    ((REPAIRING, 300_000), (REPAIRING_ONE, 4_000_000), (REPAIRING_ONE, 16_000_000)),
+    20,
+)
+"""Temperatures and proposals for a table in which one cell has another count, about 0.05, 0.5 and 2
+seconds; and cells in a row that may stay as they are before no more are tried."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -415,30 +424,58 @@ class Search:
                 return
 
     def _repairs(self, effort: Budget) -> Iterator[IntArray]:
-        """Tables in which sums of one cell have other values than in all so far."""
-        in_vain = 0
-        for place in np.flatnonzero(self.unmoved()).tolist():
-            if in_vain >= IN_VAIN:
-                return
-            in_vain += int(self.unmoved()[place])
-            value = int(self.pool.ends[0, place])
-            for side in (1, 0):
-                there = value - SIGNS[side]
-                outside = not self.proven[0, place] <= there <= self.proven[1, place]
-                if outside or not self.unmoved()[place] or len(self.asked.members(place)) > 1:
-                    continue
+        """Tables in which sums of one cell have other values than in all so far.
+
+        What can be proven is proven before much is tried; if nothing can, that is not worth it.
+        """
+        splits = self.solvers.splits(self.release)
+        for attempt, (temperature, proposals) in enumerate(REPAIRS if splits else REPAIRS[:1]):
+            places, in_vain = np.flatnonzero(self.unmoved()).tolist(), 0
+            if attempt == 1:
+                self.by_splitting([(place, side) for place in places for side in (0, 1)], effort)
+            for place in places:
+                if effort.spent or in_vain >= IN_VAIN:
+                    break
+                for counts in self._moved(place, temperature, proposals, effort):
+                    yield counts
+                    in_vain = -1
+                in_vain += int(self.unmoved()[place])
+
+    def _moved(
+        self, place: int, temperature: float, proposals: int, effort: Budget
+    ) -> Iterator[IntArray]:
+        """Tables in which a cell has other counts than in all so far, until there is one."""
+        members = self.asked.members(place)
+        if len(members) > 1 or not self.unmoved()[place]:
+            return
+        counts, value = self.pool.at(len(self.pool) - 1), int(self.pool.ends[0, place])
+        if self.walker.swapped(counts, int(members[0])):
+            yield counts
+        for there in (value + 1, value - 1):
+            possible = self.proven[0, place] <= there <= self.proven[1, place]
+            if possible and self.unmoved()[place]:
                 counts = self.pool.at(len(self.pool) - 1)
-                if self._repaired(counts, place, there, REPAIRS, effort):
-                    in_vain = 0
+                if self._repaired(counts, place, there, proposals, effort, temperature):
                     yield counts
 
     def _repaired(
-        self, counts: IntArray, place: int, value: int, proposals: int, effort: Budget
+        self,
+        counts: IntArray,
+        place: int,
+        value: int,
+        proposals: int,
+        effort: Budget,
+        temperature: float = REPAIRING,
     ) -> bool:
-        """Lead counts with the right sums to a table with a value in one cell, if that succeeds."""
-        lower, upper = self.full.lower.copy(), self.full.upper.copy()
+        """Lead counts with the right sums to a table with a value in one cell, if that succeeds.
+
+        Cells that were found to be constant may be something else on the way: that was seen to
+        make it far shorter.
+        """
+        limits = self.walker.problem
+        lower, upper = limits.lower.copy(), limits.upper.copy()
         lower[self.asked.members(place)] = upper[self.asked.members(place)] = value
-        return self.walker.repaired(counts, lower, upper, proposals, effort)
+        return self.walker.repaired(counts, lower, upper, proposals, effort, temperature)
 
     def _aims(self) -> BoolArray:
         """The cells of sums that walks should still move."""
@@ -494,6 +531,18 @@ class Search:
         if not self.program.interior:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
+
+    def by_repairs(self, place: int, side: int, proposals: int, effort: Budget) -> None:
+        """Put what lacks to where the proof ends into a cell of the nearest table, and repair it.
+
+        Whether that or rounding is better depends on the release.
+        """
+        goal = int(self.proven[side, place])
+        if len(self.asked.members(place)) > 1 or goal == NO_UPPER or not self.walker.possible:
+            return
+        counts = self.pool.nearest(place, side)
+        if self._repaired(counts, place, goal, proposals, effort):
+            self.pool.add(counts)
 
     def by_rounding(
         self, place: int, side: int, real: IntArray, proposals: int, effort: Budget, turn: int = 0

@@ -316,8 +316,10 @@ def repair(
 ) -> Any:
     """Lead counts that have the right sums back into limits of the cells; says what is still out.
 
-    Every move goes through a cell that is out of its limits, towards them. It is made if no more is
-    out afterwards, or by chance if little more is. `counts` changes in place.
+    Half of the moves go through a cell that is out of its limits, towards them: they are made if no
+    more is out afterwards, or by chance if little more is. The others go through any cell, and are
+    made if no more is out; without them the rest of the table would stay as it began, and a cell
+    that it shuts in would stay out. `counts` changes in place.
     """
     broken = np.zeros(len(counts), dtype=np.int64)
     place = np.full(len(counts), -1, dtype=np.int64)
@@ -335,8 +337,16 @@ def repair(
     for _ in range(proposals):
         if many_broken == 0:
             break
-        base = broken[random_below(state, many_broken)]
-        direction = 1 if counts[base] < lower[base] else -1
+        direction = 1
+        worse: Any = 0
+        if random_below(state, 2) == 0:
+            base = random_below(state, len(counts))
+        else:
+            base = broken[random_below(state, many_broken)]
+            if counts[base] > upper[base]:
+                direction = -1
+            chance = (1 + random_below(state, 1 << 30)) / (1 << 30)
+            worse = np.int64(-temperature * np.log(chance))
         many = _random_cube(cubes, base, step, corner, state)
         change: Any = 0
         for k in range(many):
@@ -344,7 +354,10 @@ def repair(
             low, high, count = lower[cell], upper[cell], counts[cell]
             change += _out_of_limits(count + direction * SIGNS[k], low, high)
             change -= _out_of_limits(count, low, high)
-        if change > 0 and random_below(state, 1 << 30) >= (1 << 30) * np.exp(-change / temperature):
+            # Only cells that are out can make up for others, each by one.
+            if change - min(many - 1 - k, many_broken) > worse:
+                break
+        if change > worse:
             continue
         total += change
         for k in range(many):
@@ -362,3 +375,68 @@ def repair(
                 place[last] = place[cell]
                 place[cell] = -1
     return total
+
+
+@compiled
+def swap(
+    cubes: Hypercubes,
+    counts: IntArray,
+    free: Any,
+    occupied: IntArray,
+    cell: int,
+    tries: int,
+    state: IntArray,
+) -> Any:
+    """Take one from a cell by a cube whose axes are sets of axes; says whether that was possible.
+
+    Two cells that hold somebody are drawn. On each axis the cell and these two have one level, or
+    two, and then one of the three is alone with its level. So axes fall into three sets, along
+    which the three are corners of a cube that all give one, as does a fourth cell that follows from
+    them; the other four corners take one each. Of every three axes, one of each set, `free` must
+    say that no statement covers them. `counts` changes in place.
+    """
+    axes = len(cubes.shape)
+    alone = np.zeros(axes, dtype=np.int64)
+    corner = np.zeros(8, dtype=np.int64)
+    for _ in range(tries):
+        first, second = (
+            occupied[random_below(state, len(occupied))],
+            occupied[random_below(state, len(occupied))],
+        )
+        corner[:] = cell
+        fits = True
+        # A bit for each set of axes: who is alone there, the cell itself, the first, the second.
+        sets = 0
+        for axis in range(axes):
+            stride, levels = cubes.strides[axis], cubes.shape[axis]
+            here = (cell // stride) % levels
+            one = (first // stride) % levels - here
+            two = (second // stride) % levels - here
+            alone[axis] = -1
+            if one == two == 0:
+                continue
+            if one != 0 and two != 0 and one != two:
+                fits = False
+                break
+            alone[axis] = 0 if one == two else 1 if one != 0 else 2
+            sets |= 1 << alone[axis]
+            other = (one if one != 0 else two) * stride
+            for k in range(8):
+                if k >> alone[axis] & 1:
+                    corner[k] += other
+        if not fits or sets != 7:
+            continue
+        for a in range(axes):
+            for b in range(axes):
+                for c in range(axes):
+                    if alone[a] == 0 and alone[b] == 1 and alone[c] == 2 and not free[a, b, c]:
+                        fits = False
+        for k in range(8):
+            gives = SIGNS[k] > 0
+            limit = cubes.lower[corner[k]] if gives else cubes.upper[corner[k]]
+            fits = fits and counts[corner[k]] != limit
+        if fits:
+            for k in range(8):
+                counts[corner[k]] -= SIGNS[k]
+            return True
+    return False
