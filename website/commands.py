@@ -68,7 +68,8 @@ def pages() -> dict[str, str]:
 
 def plain(text: str) -> str:
     """Text in one line, in which nothing is Markdown."""
-    return re.sub(r"([\\*_`\[\]<|])", r"\\\1", " ".join(text.split()))
+    marked = re.sub(r"([\\*_`\[\]|])", r"\\\1", " ".join(text.split()))
+    return marked.replace("<", "&lt;")
 
 
 def _section(command: click.Command, name: str, parent: click.Context, level: int) -> str:

@@ -34,6 +34,7 @@ SCHEMAS, DECISIONS = "reference/schemas.md", "decisions/index.md"
 _LINK = re.compile(r"\]\(([^)\s:]+?)(#[^)\s]*)?\)")
 _CODE = re.compile(r"`[^`]+`")
 _MARGINS = re.compile(r"`[^`]+`|\] ?(?=\[[^\]]*\](?!\())")  # [A][B] is two margins, no link
+_ROLE = re.compile(r":(?:func|class|meth|attr|mod|data|exc):(?=<code)")
 _EMPTY_HEAD = re.compile(r"<th( [^>]*)?></th>")
 _MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -65,6 +66,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         fenced ^= line.startswith("```")
         lines.append(line if fenced else _line(line, source, here))
     return "\n".join(lines) + "\n"
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs names them
+    """Leave the roles of docstrings out: what they name stands in code as it is."""
+    return _ROLE.sub("", html)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - mkdocs names them

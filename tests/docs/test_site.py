@@ -44,7 +44,7 @@ def test_every_option_of_every_command_is_described():
 def test_help_with_marks_of_markdown_stays_as_it_is():
     page = commands.pages()[f"{commands.FOLDER}/audit.md"]
     assert "\\[" in page
-    assert commands.plain("a [A|B] *x* <y>\n  z_") == r"a \[A\|B\] \*x\* \<y> z\_"
+    assert commands.plain("a [A|B] *x* <y>\n  z_") == r"a \[A\|B\] \*x\* &lt;y> z\_"
 
 
 def test_every_schema_has_its_keys():

@@ -21,7 +21,7 @@ def points() -> list[dict[str, Any]]:
     for name, asked in ASKED.items():
         table = cb.datasets.read(name)
         cells = table.counts.size
-        label = f"{name}: {table.total} people, {cells} cells"
+        label = f"{name}: {table.total} people"
         for digits in range(5):
             answer = cb.attainable(cb.publish(table, f"{asked}@{digits}"))
             counted = Counter(left_open(len(answer[cell])) for cell in answer.cells())

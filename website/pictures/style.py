@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
