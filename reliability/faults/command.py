@@ -49,6 +49,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=1000, help="on files and on each database")
     parser.add_argument("--full", type=int, default=200, help="full disks, the same")
     parser.add_argument("--races", type=int, default=100, help="on each database")
+    parser.add_argument("--servers", type=int, default=50, help="killed, on each database")
     parser.add_argument("--jumps", type=int, default=50, help="of the clock, on each database")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
@@ -105,8 +106,9 @@ def _run(options: argparse.Namespace, root: Path) -> int:
 
 
 def _trials(options: argparse.Namespace, shop: Workshop) -> Iterator[Tally]:
-    from reliability.faults.ledgers import CommitTrials
+    from reliability.faults.ledgers import ACTS, CommitTrials, RequestTrials
     from reliability.faults.races import races
+    from reliability.faults.web_kills import web_kills
     from reliability.faults.writings import FileTrials
 
     if not options.no_files:
@@ -120,7 +122,14 @@ def _trials(options: argparse.Namespace, shop: Workshop) -> Iterator[Tally]:
         yield from commits.kills(options.kills)
         yield from commits.full_disks(options.full)
         yield from commits.clock_jumps(options.jumps)
+        for name in ACTS:
+            asked = RequestTrials(shop, storage, name)
+            asked.prepare()
+            yield from asked.kills(options.kills // 10)
+            yield from asked.full_disks(options.full // 10)
         yield races(shop, storage, options.races)
+        if options.servers:
+            yield web_kills(shop, storage, options.servers)
 
 
 def _storages(database: str, shop: Workshop) -> Iterator[Storage]:

@@ -17,7 +17,7 @@ from reliability.faults.ledgers import OnPostgres, Storage
 from reliability.faults.tally import Tally
 from reliability.faults.workshop import SMALL, Workshop, write_table
 
-__all__ = ["races"]
+__all__ = ["POLICY", "REQUESTS", "TABLE", "races", "verdict"]
 
 WRITERS = 8
 
@@ -51,11 +51,12 @@ def races(shop: Workshop, storage: Storage, count: int) -> Tally:
 def _check_requests() -> None:
     for size, expected in ((1, "safe"), (2, "safe"), (len(REQUESTS), "unsafe")):
         for chosen in itertools.combinations(REQUESTS, size):
-            if _verdict(*chosen) != expected:
+            if verdict(*chosen) != expected:
                 raise RuntimeError(f"{chosen} were to be {expected}")
 
 
-def _verdict(*statements: str) -> str:
+def verdict(*statements: str) -> str:
+    """The verdict on requests that are out together."""
     return cb.judge(TABLE, cb.publish(TABLE, *statements), POLICY).outcome.value
 
 
@@ -90,7 +91,7 @@ def _look(ledger: Ledger, requests: list[str], endings: list[Ending], tally: Tal
     out = [requests[int(one.who.split()[1])] for one in released]
     if len(released) + 1 != len(history) or len({one.who for one in released}) != len(released):
         tally.blame("half", f"{len(history)} entries, {len(released)} of them released")
-    if _verdict(*out) != "safe":
+    if verdict(*out) != "safe":
         tally.blame("wrong", f"{out} are out, which are not safe together")
     for number, (request, ending) in enumerate(zip(requests, endings, strict=True)):
         inside = f"writer {number}" in {one.who for one in released}
@@ -104,5 +105,5 @@ def _look(ledger: Ledger, requests: list[str], endings: list[Ending], tally: Tal
             continue
         if ending.status not in (0, 1) or not ending.well_said:
             tally.blame("wrong", f"{request}: status {ending.status}, said {ending.err[-300:]!r}")
-        if ending.status == 1 and (inside or _verdict(*out, request) == "safe"):
+        if ending.status == 1 and (inside or verdict(*out, request) == "safe"):
             tally.blame("wrong", f"{request} was refused, beside {out}")

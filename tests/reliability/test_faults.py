@@ -48,7 +48,7 @@ def test_files_are_old_or_new(tmp_path):
 def test_commits_are_there_whole_or_not_at_all(tmp_path, database):
     if database == "postgres" and binaries() is None:
         pytest.skip("no PostgreSQL here: neither the wheel of pgserver nor one of the system")
-    small = ("--kills", "50", "--full", "12", "--jumps", "8", "--races", "1")
+    small = ("--kills", "50", "--full", "12", "--jumps", "8", "--races", "1", "--servers", "0")
     found = counted(tmp_path, "--no-files", "--database", database, *small)
     killed = found["commit killed at a call", database]
     assert killed["happened"] >= 20

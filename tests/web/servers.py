@@ -2,69 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
-import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
 import httpx
-import numpy as np
+from reliability import serving
+from reliability.serving import PASSWORD
+from reliability.serving import sparse_table as cps_like
 
 import cellbounds as cb
 
-PASSWORD = "correct horse battery"
+__all__ = ["PASSWORD", "PEOPLE", "Server", "cps_like", "form_token", "team_ledger", "waited"]
 
 PEOPLE = {
-    "ada": ["administers"],
     "ben": ["asks"],
     "cleo": ["asks", "decides"],
     "dan": ["decides"],
 }
 
 
-def cps_like():
-    """A sparse table over the variables of the Current Population Survey's, without its counts."""
-    levels = {
-        "Age": ["<25", "25-54", ">=55"],
-        "EmployerType": ["Govt", "Priv", "Self-Emp", "Other"],
-        "Education": ["<HS", "HS", "Bach", "Bach+", "Coll"],
-        "MaritalStatus": ["Married", "Other"],
-        "Race": ["White", "Non-White"],
-        "Sex": ["Male", "Female"],
-        "HoursWorked": ["40", "<40", ">40"],
-        "Salary": ["<50K", "50K+"],
-    }
-    domain = cb.Domain(levels)
-    rng = np.random.default_rng(2014)
-    chances = np.ones(domain.shape)
-    for axis, size in enumerate(domain.shape):
-        shape = [1] * len(domain.shape)
-        shape[axis] = size
-        chances = chances * rng.dirichlet(np.ones(size)).reshape(shape)
-    return cb.Table(domain, rng.multinomial(8_000, chances.ravel()).reshape(domain.shape))
-
-
-class Server:
-    """`cellbounds serve` in a process of its own."""
-
-    def __init__(self, *arguments):
-        code = "from cellbounds.cli import main; main()"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", code, "serve", "--no-open", *map(str, arguments)],
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        ready, _, _ = select.select([self.process.stderr], [], [], 90)
-        self.said = self.process.stderr.readline().strip() if ready else ""
-        assert self.said.startswith("http"), self.said
-        self.base = re.match("(http://[^/]+)/", self.said)[1]
-        self.port = int(self.base.rpartition(":")[2])
+class Server(serving.Server):
+    """`cellbounds serve` in a process of its own, and who asks it for pages."""
 
     def client(self, **how):
         return httpx.Client(base_url=self.base, timeout=90, trust_env=False, **how)
@@ -83,13 +42,6 @@ class Server:
             done = client.post("/login", data={"name": name, "password": PASSWORD})
             assert done.status_code == 303, done.text
             yield client
-
-    def end(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        status = self.process.wait(60)
-        self.process.stderr.close()
-        return status
 
 
 def form_token(client):
@@ -115,11 +67,8 @@ def team_ledger(folder):
     """
     domain = cb.Domain({"sex": ["f", "m"], "region": ["North", "South"], "ill": ["no", "yes"]})
     table = cb.Table(domain, [[[0, 0], [10, 10]], [[10, 10], [2, 10]]])
-    table.write(folder / "survey.csv")
-    place = folder / "survey.ledger"
-    ledger = cb.Ledger.create(place, table, who="ada")
-    for name, roles in PEOPLE.items():
-        ledger.people.add(name, roles, password=PASSWORD, who="ada")
+    place, file = serving.team_ledger(folder, table, PEOPLE)
+    ledger = cb.Ledger.open(place)
     for statement in ("[sex,region]", "[sex,ill]"):
         ledger.commit(statement, table=table, who="cleo", why="before")
-    return place, folder / "survey.csv"
+    return place, file

@@ -15,17 +15,18 @@ from cellbounds.cli.ledger_commands import (
     opened,
     place_argument,
     signed_options,
+    standing,
     subcommand,
     wait_option,
     who_option,
     write_answer,
-    write_lines,
 )
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import NotSafe, Request
 from cellbounds.runtime.inputs import read_bytes, utf8_text
+from cellbounds.text import on_one_line
 
 __all__ = ["ledger"]
 
@@ -33,10 +34,11 @@ number_argument = click.argument("number", type=options.WHOLE)
 
 
 def told(request: Request) -> str:
-    """A request on one line."""
+    """A request on one line, which nobody's words can make look like two."""
     what = ", ".join((*request.statements, *(["N"] if request.total else [])))
     text = f"request {request.number} by {request.who}, {request.status}: {what}"
-    return text if request.waiting else f"{text} (by {request.decided_by}: {request.reason})"
+    ended = "" if request.waiting else f" (by {request.decided_by}: {request.reason})"
+    return on_one_line(f"{text}{ended}")
 
 
 @subcommand
@@ -51,20 +53,29 @@ def told(request: Request) -> str:
 @signed_options
 @wait_option
 def request(given: Given) -> int:
-    """Ask for RELEASE, statements or one release file; it waits for somebody to decide."""
+    """Ask for RELEASE, which waits for somebody to decide.
+
+    Statements, a release file, or tables that another tool wrote (ACRO's folder), each of which is
+    a request of its own.
+    """
+    from cellbounds.statements.published import read_published
     from cellbounds.statements.release_files import read_release
 
-    texts = list(given.statements)
-    file = len(texts) == 1 and not texts[0].lstrip().startswith("[") and Path(texts[0]).is_file()
-    made = opened(given).requests.submit(
-        read_release(texts[0]) if file else texts,
-        why=given.why,
-        who=given.who,
-        total=not given.no_total,
-        version=given.about,
-        origin="command line",
-    )
-    write_text(f"{told(made)}\n", None)
+    texts, requests = list(given.statements), opened(given).requests
+    signed = {"why": given.why, "who": given.who, "origin": "command line"}
+    path = Path(texts[0])
+    named = len(texts) == 1 and not texts[0].lstrip().startswith("[") and path.exists()
+    if named and path.suffix != ".toml":
+        if given.no_total or given.about is not None:
+            raise InvalidInput("--no-total and --version are about statements and release files")
+        made = requests.submit_tables(read_published(path).tables, batch=path.name, **signed)
+    else:
+        what = read_release(path) if named else texts
+        how = {"total": not given.no_total, "version": given.about}
+        made = (requests.submit(what, **how, **signed),)
+    entries = "entry" if len(made) == 1 else "entries"
+    with standing(f"It is requested in {entries} {', '.join(str(one.number) for one in made)}"):
+        write_text("".join(f"{told(one)}\n" for one in made), None)
     return options.SAFE
 
 
@@ -83,7 +94,10 @@ def requests(given: Given) -> int:
     if given.style == "json":
         text = json_text({"requests": [one.to_dict() for one in listed]}, indent=2)
     else:
-        text = "".join(f"{told(one)}\n  why: {one.why}\n" for one in listed) or "no requests\n"
+        text = (
+            "".join(f"{told(one)}\n  why: {on_one_line(one.why)}\n" for one in listed)
+            or "no requests\n"
+        )
     write_text(text, given.output, given.style, private=True)
     return options.SAFE
 
@@ -100,6 +114,8 @@ def decide(given: Given) -> int:
     It is judged with everything that is out by then; what is not safe is not released, and the
     request goes on waiting.
     """
+    from cellbounds.report.formats import json_text
+
     if given.approve is None:
         raise InvalidInput("neither --approve nor --refuse; say which")
     check_written(given, given.output)
@@ -109,8 +125,13 @@ def decide(given: Given) -> int:
             done = act(given.number, **how)
     except NotSafe as refused:
         return write_answer(refused.answer, given.style, given.output)
-    entry = book.history()[(done.entry or done.number) - 1]
-    return write_lines(entry, told(done), f"recorded as entry {entry.number}")
+    number = done.entry or done.number
+    text = f"{told(done)}\nrecorded as entry {number}\n"
+    if given.style == "json":
+        text = f"{json_text(done.to_dict(), indent=2)}\n"
+    with standing(f"It is {done.status} in entry {number}"):
+        write_text(text, given.output, given.style, private=True)
+    return options.SAFE
 
 
 @subcommand
@@ -122,7 +143,8 @@ def decide(given: Given) -> int:
 def withdraw(given: Given) -> int:
     """Take back request NUMBER; who asked for it can."""
     done = opened(given).requests.withdraw(given.number, who=given.who, why=given.why)
-    write_text(f"{told(done)}\n", None)
+    with standing(f"Request {done.number} is withdrawn"):
+        write_text(f"{told(done)}\n", None)
     return options.SAFE
 
 
@@ -167,5 +189,6 @@ def people(given: Given) -> int:
         person = book.add(given.name, roles, **how)
     else:
         person = book.change(given.name, roles=roles, active=given.active, **how)
-    write_text(f"{person.name}: {', '.join(sorted(person.roles))}\n", None)
+    with standing(f"{person.name} is recorded"):
+        write_text(f"{person.name}: {', '.join(sorted(person.roles))}\n", None)
     return options.SAFE

@@ -11,6 +11,7 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, say
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.files import library, write_whole
 
 
@@ -38,6 +39,7 @@ from cellbounds.runtime.files import library, write_whole
 )
 @option("--https", "Browsers reach it by https, through a proxy.", "secure")
 @option("--workers INTEGER", "Processes that do the work.", default=2)
+@option("--memory SIZE", "What one of them may take.", "work_memory", default="4GiB")
 @option("--seconds FLOAT", "For a search, an audit, a decision.", default=30.0)
 @option("--upload-mib INTEGER", "The largest file that is taken.", "upload", default=32)
 @option("--token-file FILE", "Write a token for programs there, for one user alone.", "token_file")
@@ -56,6 +58,7 @@ def serve(given: Given) -> int:
     from cellbounds.web.settings import Settings, listed
 
     check_outputs([given.token_file], [given.what, *given.tables])
+    Budget(given.seconds)  # refused here, by the name it has here
     settings = Settings(
         host=given.host,
         port=given.port,
@@ -64,6 +67,7 @@ def serve(given: Given) -> int:
         header=given.header,
         secure=given.secure,
         workers=given.workers,
+        memory=given.work_memory,
         thorough=given.seconds,
         upload=given.upload * 2**20,
     )

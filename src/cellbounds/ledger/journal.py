@@ -30,7 +30,7 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import Budget, stopped_late
 
 if TYPE_CHECKING:
-    from cellbounds.ledger.database import Rows, Store
+    from cellbounds.ledger.database import Rows, Store, WaitingRequest
     from cellbounds.ledger.judgement import LedgerAnswer
 
 PASSING = ("asked", "refused", "requested", "closed", "person")
@@ -194,6 +194,9 @@ WAIT = 60.0
 TRIES = 3
 """How often something is judged before others have to wait for it: each time something came in."""
 
+LONGEST_REASON = 20_000
+"""Characters of a reason."""
+
 Signed = tuple[str | None, str]
 """Who, and why."""
 
@@ -217,7 +220,18 @@ def checked_reason(why: object) -> str:
     """A reason, which is a text with something in it."""
     if not isinstance(why, str) or not why.strip():
         raise InvalidInput(f"why={why!r}; give a reason, so that the entry says why")
-    return why
+    return checked_text("why", why, LONGEST_REASON)
+
+
+def checked_text(name: str, text: object, most: int) -> str:
+    """A text for the chain, where it stays: of a length that somebody can read, and writable."""
+    if not isinstance(text, str) or len(text) > most:
+        raise InvalidInput(f"{name} has to be a text of at most {most:,} characters; shorten it")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{name} has characters that are none; write it anew") from None
+    return text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,6 +287,11 @@ class Journal:
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, the chain checked."""
         return self._checked(self.store.read(lambda rows: rows.chain()))
+
+    def entries_and_waiting(self) -> tuple[tuple[Entry, ...], dict[int, WaitingRequest]]:
+        """Every entry, and what is noted of requests that wait, at one moment."""
+        chain, noted = self.store.read(lambda rows: (rows.chain(), rows.waiting()))
+        return self._checked(chain), noted
 
     def _checked(self, chain: tuple[list[StoredEntry], ChainHead]) -> tuple[Entry, ...]:
         return understood(checked(*chain, self.place.name))

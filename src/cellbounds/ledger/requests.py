@@ -11,25 +11,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.errors import LedgerError, NotAllowed
-from cellbounds.ledger.journal import Journal, checked_reason
+from cellbounds.ledger.journal import Journal, checked_reason, checked_text
 from cellbounds.ledger.serialization import plain_release, read_plain_release
 from cellbounds.ledger.versions import Tables
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.statements import Release
 from cellbounds.statements.notation import expanded, parse
+from cellbounds.statements.published import release_of
 
 if TYPE_CHECKING:
     from cellbounds.data.domain import Domain
+    from cellbounds.data.published import PublishedTable
     from cellbounds.ledger.database import WaitingRequest
     from cellbounds.ledger.ledger import Ledger
 
 ENDS = {"released": "approved", "refused": "refused", "closed": "withdrawn"}
 """What became of a request, by the kind of the entry that ended it."""
 
-MOST_STATEMENTS = 200
+MOST_STATEMENTS, LONGEST_STATEMENT, LONGEST_BATCH = 200, 10_000, 200
+"""Statements of one request, and characters of each and of what it came in with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Request:
     who, why, at
         Who asked, why and when.
     origin, batch
-        Where it came from ("page", "api", "acro", "command line"), and what it came in with.
+        Where it came from ("page", "api", "command line"), and what it came in with.
     status
         Waiting, approved, refused or withdrawn.
     judged
@@ -130,15 +133,11 @@ class Requests:
             raise InvalidInput(
                 f"status={status!r}; give waiting, {', '.join(ENDS.values())}, or nothing"
             )
-        listed = self._listed(self._book.entries())
-        return tuple(one for one in reversed(listed) if status in (None, one.status))
-
-    def _listed(self, entries: Sequence[Entry]) -> list[Request]:
-        """The requests among entries, each with what became of it."""
+        entries, noted = self._book.entries_and_waiting()
         ends = {end.content["request"]: end for end in entries if "request" in end.content}
-        asked = [entry for entry in entries if entry.kind == "requested"]
-        noted = self._book.store.read(lambda rows: rows.waiting()) if asked else {}
-        return [_request(entry, ends.get(entry.number), noted) for entry in asked]
+        asked = [entry for entry in reversed(entries) if entry.kind == "requested"]
+        listed = (_request(entry, ends.get(entry.number), noted) for entry in asked)
+        return tuple(one for one in listed if status in (None, one.status))
 
     def get(self, number: int) -> Request:
         """The request with this number.
@@ -190,6 +189,7 @@ class Requests:
         person = self._book.person(who)
         self.ledger.people.require(person, "request")
         reason = checked_reason(why)
+        batch = checked_text("batch", batch, LONGEST_BATCH)
         state = self.ledger.state()
         figures = isinstance(what, Release)
         content: dict[str, Any] = {
@@ -215,6 +215,25 @@ class Requests:
             entry = page.append("requested", person, reason, content)
             page.rows.wait(entry.number, body)
             return _request(entry, None, page.rows.waiting())
+
+    def submit_tables(
+        self,
+        tables: Sequence[PublishedTable],
+        *,
+        why: str,
+        who: str | None = None,
+        origin: str = "page",
+        batch: str = "",
+    ) -> tuple[Request, ...]:
+        """Ask for tables that another tool wrote, each by itself, as one batch.
+
+        Their levels are those of the ledger, in whatever order; if one table has others, nothing
+        is asked for.
+        """
+        domain = self.ledger.state().domain
+        releases = [release_of([table], about=domain) for table in tables]
+        signed = {"why": why, "who": who, "origin": origin, "batch": batch}
+        return tuple(self.submit(release, **signed) for release in releases)  # type: ignore[arg-type]
 
     def judge(
         self,
@@ -293,6 +312,10 @@ class Requests:
         """Commit or refuse what was asked for, by somebody who may."""
         person = self._book.person(who)
         self.ledger.people.require(person, "decide")
+        request = self.get(number)
+        ended = "approved" if act == self.ledger.commit else "refused"
+        if (request.status, request.decided_by, request.reason) == (ended, person, why):
+            return request  # who was not told that it is done says the same again
         request = self._waiting(number)
         if request.who == person and not alone and self.ledger.people.all():
             raise NotAllowed(
@@ -313,7 +336,9 @@ class Requests:
 
     def withdraw(self, number: int, *, who: str | None = None, why: str = "") -> Request:
         """Take a request back; only who asked for it can."""
-        person = self._book.person(who)
+        person, request = self._book.person(who), self.get(number)
+        if (request.status, request.decided_by, request.reason) == ("withdrawn", person, why):
+            return request
         if self._waiting(number).who != person:
             raise NotAllowed(
                 f"request {number} is not one of {person!r}; who asked for it may withdraw it, who "
@@ -348,13 +373,17 @@ def _request(asked: Entry, end: Entry | None, noted: dict[int, WaitingRequest]) 
         content["batch"],
     )
     if end is None:
-        figures, judged, mark = noted[asked.number]
-        return replace(
-            request,
-            release=read_plain_release(json.loads(figures)) if figures else None,
-            judged=json.loads(judged) if judged else None,
-            mark=mark,
-        )
+        try:
+            figures, judged, mark = noted[asked.number]
+            release = read_plain_release(json.loads(figures)) if figures else None
+            return replace(
+                request, release=release, judged=json.loads(judged) if judged else None, mark=mark
+            )
+        except (KeyError, TypeError, ValueError, CellboundsError):
+            raise LedgerError(
+                f"what was noted of request {asked.number} is gone or damaged: another program "
+                "changed the ledger; use a copy from before"
+            ) from None
     out_already = end.content.get("entry")
     return replace(
         request,
@@ -385,6 +414,7 @@ def _checked_statements(what: str | Sequence[str], domain: Domain) -> list[str]:
             "'[Y|A,B]@2'"
         )
     for text in texts:
+        checked_text("a statement", text, LONGEST_STATEMENT)
         for part in expanded(parse(text), domain):
             for name in part.names:
                 domain.base(name)  # raises for a variable that is not there

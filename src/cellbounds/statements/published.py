@@ -46,8 +46,20 @@ class Question:
     places: tuple[Cell, ...]
 
 
-def release_of(tables: Sequence[PublishedTable]) -> Release:
+def release_of(tables: Sequence[PublishedTable], *, about: Domain | None = None) -> Release:
     """What tables say together: variables of the same name are the same.
+
+    Parameters
+    ----------
+    tables
+        The tables.
+    about
+        The variables of the confidential table, whose order of levels the release then has.
+
+    Raises
+    ------
+    InvalidInput
+        If trees of codes do not fit each other, or other variables or levels are published.
 
     Examples
     --------
@@ -76,7 +88,11 @@ def release_of(tables: Sequence[PublishedTable]) -> Release:
     whole, everybody = _everybody(trees)
     if apart:
         groupings[whole] = everybody
-    domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
+    if about is None:
+        domain = Domain({name: tree.leaves for name, tree in trees.items()}, groupings=groupings)
+    else:
+        _check_levels(tables, trees, about)
+        domain = about.with_groupings(groupings)
     statements: list[Statement] = []
     totals: list[Total] = []
     for table in tables:
@@ -139,6 +155,26 @@ def _check_same(name: str, table: PublishedTable, tree: Hierarchy, whole: Hierar
         f"{table.where}: the codes {what} of {name!r} are others than in the other tables; rename "
         "the variable if it is another one, or give its hierarchy (--hierarchy NAME=FILE)"
     )
+
+
+def _check_levels(
+    tables: Sequence[PublishedTable], trees: Mapping[str, Hierarchy], domain: Domain
+) -> None:
+    """Refuse variables that the confidential table has not, or has with other levels."""
+    where = ", ".join(dict.fromkeys(table.where for table in tables))
+    for name, tree in trees.items():
+        if name not in domain.names:
+            raise InvalidInput(
+                f"{where}: unknown variable {name!r}; the variables are {', '.join(domain.names)}"
+            )
+        own, shown = domain.levels(name), tree.leaves
+        strange = sorted(repr(label) for label in set(shown) ^ set(own))
+        if strange:
+            raise InvalidInput(
+                f"{where}: the levels of {name!r} are others than in the confidential table "
+                f"({', '.join(strange[:5])} in one of them only); publish every level, under the "
+                "same label"
+            )
 
 
 def _levels(

@@ -6,6 +6,7 @@ to all users of a machine, and any page in a browser can send requests to it.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -13,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import ip_address
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -23,7 +23,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cellbounds.errors import CellboundsError
 from cellbounds.ledger.people import ROLES, People, Person
+from cellbounds.runtime.memory import size_text
 from cellbounds.web.settings import Settings
 
 SEES = {
@@ -54,6 +56,12 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+UPLOADS = ("/drop", "/requests/import")
+"""Addresses that take files."""
+
+FORM, FIRST = 2**20, 2**16
+"""Bytes that other addresses take, and those that strangers may send."""
 
 OPEN = ("/enter", "/login", "/api/1/session", "/api/1/openapi.json", "/alive")
 """Addresses for those who have no session yet, besides files such as the style sheet."""
@@ -92,13 +100,13 @@ class Visitor:
 
 
 class Attempts:
-    """Wrong passwords of late, by name and by address."""
+    """Wrong passwords of late, by address; those of a name are the ledger's to count."""
 
     def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic):
         self.most, self.seconds, self._clock = most, seconds, clock
         self._failed: dict[str, list[float]] = {}
 
-    def check(self, *keys: str) -> None:
+    def check(self, address: str) -> None:
         """Refuse more attempts where there were too many.
 
         Raises
@@ -107,17 +115,18 @@ class Attempts:
             429.
         """
         since = self._clock() - self.seconds
-        for key in keys:
-            self._failed[key] = [at for at in self._failed.get(key, ()) if at > since]
-            if len(self._failed[key]) >= self.most:
-                raise HTTPException(429, "too many wrong passwords; wait a quarter of an hour")
-        if len(self._failed) > 10_000:
-            self._failed = {key: times for key, times in self._failed.items() if times}
+        recent = {at: [one for one in times if one > since] for at, times in self._failed.items()}
+        self._failed = {at: times for at, times in recent.items() if times}
+        if len(self._failed.get(address, ())) >= self.most:
+            raise HTTPException(429, "too many wrong passwords; wait a quarter of an hour")
 
-    def failed(self, *keys: str) -> None:
+    def failed(self, address: str) -> None:
         """Note a wrong password."""
-        for key in keys:
-            self._failed.setdefault(key, []).append(self._clock())
+        self._failed.setdefault(address, []).append(self._clock())
+
+
+HASHING = 2
+"""Passwords that are compared at a time; each takes 64 MiB for a moment."""
 
 
 class Door:
@@ -137,6 +146,7 @@ class Door:
         self.attempts = Attempts(settings.attempts, settings.lockout, clock)
         self._clock = clock
         self._sessions: dict[str, float] = {}
+        self._hashing = asyncio.Semaphore(HASHING)
         self.invitation = "" if people is not None else secrets.token_urlsafe(32)
         self.program_token = token or ""
         self._proxy_secret = secrets.token_bytes(32)
@@ -163,16 +173,22 @@ class Door:
         self._sessions[_digest(session)] = self._clock() + 3600 * self.settings.hours
         return session
 
-    def login(self, name: str, password: str, address: str) -> str | None:
+    async def login(self, request: Request, name: str, password: str) -> str | None:
         """A session for somebody who knows a password."""
-        assert self.people is not None  # the page is there for teams
-        keys = f"name {name}", f"address {address}"
-        self.attempts.check(*keys)
-        person = self.people.entitled(name, password)
+        people = self.people
+        assert people is not None  # the page is there for teams
+        address = request.client.host if request.client else ""
+        # Behind a proxy everybody has one address: nobody may keep all others out.
+        counts = bool(address) and not self.settings.is_proxy(address)
+        if counts:
+            self.attempts.check(address)
+        async with self._hashing:
+            person = await run_in_threadpool(people.entitled, name, password)
         if person is None or not person.active:
-            self.attempts.failed(*keys)
+            if counts:
+                self.attempts.failed(address)
             return None
-        return self.people.begin(person.name, hours=self.settings.hours)
+        return await run_in_threadpool(people.begin, person.name, hours=self.settings.hours)
 
     def leave(self, visitor: Visitor) -> None:
         """End a session."""
@@ -187,8 +203,9 @@ class Door:
         if scheme.lower() == "bearer":
             return self._known(bearer.strip(), bearer=True)
         if self.people is not None and self._by_proxy(scope):
-            name = headers.get(self.settings.header, "")
-            person = self.people.get(name) if name else None
+            names = headers.getlist(self.settings.header)
+            # Of several, one is what a browser sent: the proxy does not remove it.
+            person = self.people.get(names[0]) if len(names) == 1 else None
             if person is not None and person.active:
                 # The proxy vouches for every request; forms are bound to the person.
                 return Visitor(person, self._proxy_token(person.name))
@@ -218,13 +235,7 @@ class Door:
 
     def _by_proxy(self, scope: Scope) -> bool:
         client = scope.get("client")
-        if not client:
-            return False
-        try:
-            address = ip_address(client[0])
-        except ValueError:
-            return False
-        return any(address in network for network in self.settings.networks)  # type: ignore[operator]
+        return client is not None and self.settings.is_proxy(client[0])
 
     def _proxy_token(self, name: str) -> str:
         return hmac.new(self._proxy_secret, name.encode(), hashlib.sha256).hexdigest()
@@ -253,8 +264,8 @@ def visitor_of(request: Request) -> Visitor:
     return visitor
 
 
-async def checked_form(request: Request) -> Any:
-    """The fields of a form of this session.
+async def checked_form(request: Request, *, files: int = 1) -> Any:
+    """The fields of a form of this session, with so many files at most.
 
     Raises
     ------
@@ -263,7 +274,7 @@ async def checked_form(request: Request) -> Any:
     """
     visitor = visitor_of(request)
     given = request.headers.get("x-form-token", "")
-    form = await request.form(max_files=1, max_fields=4_000)
+    form = await request.form(max_files=files, max_fields=4_000)
     token = given or form.get("form_token", "")
     if visitor.bearer:
         return form
@@ -275,6 +286,10 @@ async def checked_form(request: Request) -> Any:
 
 
 class _TooLarge(Exception):
+    pass
+
+
+class _TooSlow(Exception):
     pass
 
 
@@ -301,34 +316,55 @@ class Guard:
                         headers[name] = value
             await send(message)
 
-        left = self.settings.upload + 2**16
-
-        async def guarded_receive() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise _TooLarge
-            return message
-
-        if self.door.is_team:  # people are looked up in a database, which may be far away
-            refusal = await run_in_threadpool(self._refusal, scope)
-        else:
-            refusal = self._refusal(scope)
+        try:
+            if self.door.is_team:  # people are looked up in a database, which may be far away
+                refusal = await run_in_threadpool(self._refusal, scope)
+            else:
+                refusal = self._refusal(scope)
+        except CellboundsError:
+            refusal = _said(scope, "the ledger cannot be read now; try again in a minute", 503)
         if refusal is not None:
             await refusal(scope, receive, guarded_send)
             return
+        most = left = self._most(scope)
+        ending = time.monotonic() + self.settings.sending
+        whole = False
+
+        async def guarded_receive() -> Message:
+            nonlocal left, whole
+            if whole:  # what comes now is that somebody went away
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, ending - time.monotonic()))
+            except TimeoutError:
+                raise _TooSlow from None
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise _TooLarge
+            whole = not message.get("more_body", False)
+            return message
+
         try:
             await self.app(scope, guarded_receive, guarded_send)
-        except _TooLarge:
+        except (_TooLarge, _TooSlow) as problem:
             if started:
                 raise
-            await self._too_large(scope)(scope, receive, guarded_send)
+            if isinstance(problem, _TooLarge):
+                refusal = _too_large(scope, most)
+            else:
+                refusal = _last(_said(scope, "what was sent did not come in time", 408))
+            await refusal(scope, receive, guarded_send)
         except Exception as problem:  # noqa: BLE001 - its text may hold confidential counts
             if started:
                 raise ConnectionError("an answer broke off") from None
             said = f"internal error ({type(problem).__name__}); please report it"
             await _said(scope, said, 500)(scope, receive, guarded_send)
+
+    def _most(self, scope: Scope) -> int:
+        """Bytes that a request may have."""
+        if scope.get("visitor") is None:
+            return FIRST
+        return self.settings.upload + FIRST if scope["path"] in UPLOADS else FORM
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -336,12 +372,11 @@ class Guard:
         hosts = self.settings.hosts(port)
         if headers.get("host", "").lower() not in hosts:
             return PlainTextResponse("this server does not have that name\n", 421)
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self.settings.upload + 2**16:
-            return self._too_large(scope)
         path, method = scope["path"], scope["method"]
-        visitor = self.door.visitor(scope, port)
-        scope["visitor"] = visitor
+        visitor = scope["visitor"] = self.door.visitor(scope, port)
+        length, most = headers.get("content-length", "0"), self._most(scope)
+        if not length.isdecimal() or len(length) > 18 or int(length) > most:
+            return _too_large(scope, most)
         bearer = visitor is not None and visitor.bearer
         if method not in SAFE_METHODS and not bearer and not self._own_origin(headers, hosts):
             return _said(scope, "requests from other sites are not taken", 403)
@@ -374,11 +409,16 @@ class Guard:
             response.headers["HX-Refresh"] = "true"
         return response
 
-    def _too_large(self, scope: Scope) -> Response:
-        most = self.settings.upload // 2**20
-        response = _said(scope, f"that is more than {most} MiB, which is all that is taken", 413)
-        response.headers["Connection"] = "close"
-        return response
+
+def _too_large(scope: Scope, most: int) -> Response:
+    said = f"that is more than {size_text(most)}, which is all that is taken"
+    return _last(_said(scope, said, 413))
+
+
+def _last(response: Response) -> Response:
+    """An answer after which nothing more is read."""
+    response.headers["Connection"] = "close"
+    return response
 
 
 def _said(scope: Scope, text: str, status: int) -> Response:

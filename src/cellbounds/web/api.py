@@ -13,7 +13,6 @@ from starlette.routing import Route
 
 from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies import DEFAULT
-from cellbounds.errors import InvalidInput
 from cellbounds.report.pages.content import plain_label
 from cellbounds.version import __version__
 from cellbounds.web import tasks
@@ -22,6 +21,7 @@ from cellbounds.web.app import site_of
 from cellbounds.web.choices import Choice
 from cellbounds.web.explore_pages import described_item
 from cellbounds.web.request_pages import (
+    check_room,
     decided,
     ledger_of,
     outcome_of,
@@ -78,8 +78,7 @@ async def session(request: Request) -> Response:
     if not site.door.is_team:
         raise HTTPException(400, "this server is for one user: see --token-file")
     given = await _body(request, name=(str, ...), password=(str, ...))
-    client = request.client.host if request.client else ""
-    token = await run_in_threadpool(site.door.login, given["name"], given["password"], client)
+    token = await site.door.login(request, given["name"], given["password"])
     if token is None:
         raise HTTPException(401, "the name or the password is wrong")
     return JSONResponse({"token": token, "hours": site.settings.hours})
@@ -92,7 +91,7 @@ async def tables(request: Request) -> Response:
     for item in site.shelf.visible(visitor.name):
         if item.published or not visitor.may("own files" if item.owner else "tables"):
             continue
-        domain: Domain = (await described_item(request, item)).about["domain"]
+        domain: Domain = (await described_item(request, item, patient=True)).about["domain"]
         levels = {n: [*map(plain_label, domain.levels(n))] for n in domain.names}
         shown.append({"table": item.key, "name": item.name, "variables": levels})
     return JSONResponse({"tables": shown})
@@ -112,17 +111,15 @@ async def judge(request: Request) -> Response:
     if item is None:
         raise HTTPException(404, f"there is no table {given['table']!r}")
     visitor.require("own files" if item.owner else "tables")
-    item = await described_item(request, item)
+    item = await described_item(request, item, patient=True)
     if not given["statements"]:
         raise HTTPException(400, "no statements; give one such as [Y|A,B]@2")
     fields = _Fields(given["statements"], n="1" if given["total"] else "0", p=given["policy"])
     choice = Choice.of(fields, item.about["domain"])
     job = await site.work(request, tasks.look, item.source, item.stamp, choice, site.settings.quick)
-    await job.wait(2 * site.settings.quick + 10)
-    if job.state != "done":
-        raise InvalidInput(job.error or "no answer in time; ask for less")
+    found = await site.finished(job)
     keys = ("outcome", "reason", "broken", "open", "exact", "risk", "kept", "statements")
-    return JSONResponse({key: job.result[key] for key in keys})
+    return JSONResponse({key: found[key] for key in keys})
 
 
 def _plain(one: Any, visitor: Visitor) -> dict[str, Any]:
@@ -159,9 +156,9 @@ async def submit(request: Request) -> Response:
     given = await _body(
         request, statements=(list, ...), why=(str, ...), total=(bool, True), batch=(str, "")
     )
-    ledger = ledger_of(site)
+    await check_room(site, visitor)
     one = await run_in_threadpool(
-        ledger.requests.submit,
+        ledger_of(site).requests.submit,
         given["statements"],
         why=given["why"],
         who=visitor.name,

@@ -22,7 +22,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from cellbounds.errors import CellboundsError
+from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.ledger import Ledger
 from cellbounds.ledger.errors import NotAllowed
 from cellbounds.report.pages.page import OUTCOMES, TEMPLATES, templates
@@ -30,8 +30,8 @@ from cellbounds.version import __version__
 from cellbounds.web.access import Door, Guard, Visitor, visitor_of
 from cellbounds.web.charts import Tried
 from cellbounds.web.settings import Settings
-from cellbounds.web.shelf import Shelf
-from cellbounds.web.work import Job, TooMuchAsked, Workers
+from cellbounds.web.shelf import Item, Shelf
+from cellbounds.web.work import GRACE, Job, TooMuchAsked, Workers
 
 HERE = Path(__file__).parent
 
@@ -49,8 +49,16 @@ STATIC = {
 MOST_TRIED = 30
 """Designs that stay side by side; the oldest go first."""
 
-MOST_SESSIONS = 500
-"""Sessions of which the tried designs are remembered."""
+MOST_BENCHES = 500
+"""Sessions and tables of which the tried designs are remembered."""
+
+
+@dataclass(eq=False)
+class Bench:
+    """What somebody does with a table: the designs that were tried, and the last look."""
+
+    tried: OrderedDict[str, Tried] = field(default_factory=OrderedDict)
+    look: Job | None = None
 
 
 @dataclass(eq=False)
@@ -63,6 +71,8 @@ class Site:
         How it behaves, who may come, the tables at hand, who does the work.
     ledger, place, tables
         The ledger that requests are about, where it is, and the sources of its table's versions.
+    reading
+        The reading of tables that is under way, by their keys.
     """
 
     settings: Settings
@@ -72,35 +82,64 @@ class Site:
     ledger: Ledger | None = None
     place: str = field(default="", repr=False)
     tables: tuple[str, ...] = ()
-    _tried: OrderedDict[tuple[str, str], OrderedDict[str, Tried]] = field(
-        default_factory=OrderedDict
-    )
+    reading: dict[str, Job] = field(default_factory=dict)
+    _benches: OrderedDict[tuple[str, str], Bench] = field(default_factory=OrderedDict)
 
-    def tried(self, visitor: Visitor, key: str) -> OrderedDict[str, Tried]:
-        """The designs that somebody tried of a table, the oldest first."""
+    def bench(self, visitor: Visitor, key: str) -> Bench:
+        """What somebody does with a table in this session."""
         place = visitor.token, key
-        if place not in self._tried:
-            self._tried[place] = OrderedDict()
-            while len(self._tried) > MOST_SESSIONS:
-                self._tried.popitem(last=False)
-        return self._tried[place]
+        if place not in self._benches:
+            self._benches[place] = Bench()
+            while len(self._benches) > MOST_BENCHES:
+                self._benches.popitem(last=False)
+        return self._benches[place]
+
+    def leave(self, visitor: Visitor) -> None:
+        """Forget a session, and delete what was sent here in it."""
+        self.shelf.forget(person=visitor.name)
+        for place in [place for place in self._benches if place[0] == visitor.token]:
+            del self._benches[place]
 
     def note(self, visitor: Visitor, key: str, one: Tried) -> None:
         """Remember a design that was looked at."""
-        tried = self.tried(visitor, key)
+        tried = self.bench(visitor, key).tried
         tried[one.query] = one
         while len(tried) > MOST_TRIED:
             tried.popitem(last=False)
 
     async def work(
-        self, request: Request, task: Callable[..., Any], *given: Any, thorough: bool = False
+        self,
+        request: Request,
+        task: Callable[..., Any],
+        *given: Any,
+        thorough: bool = False,
+        long: bool | None = None,
     ) -> Job:
-        """Have something done for whoever sends a request; a page waits a moment for it."""
+        """Have something done for whoever sends a request; a page waits a moment for it.
+
+        What is `thorough` may take its time, and what is `long` (unless said, the same) leaves a
+        worker to others.
+        """
         seconds = self.settings.thorough if thorough else self.settings.quick
-        owner = visitor_of(request).name
-        job = await self.workers.submit(owner, task, *given, seconds=seconds)
+        owner, takes = visitor_of(request).name, thorough if long is None else long
+        job = await self.workers.submit(owner, task, *given, seconds=seconds, long=takes)
         await job.wait(self.settings.patience)
         return job
+
+    async def finished(self, job: Job) -> Any:
+        """What came of a job that somebody waits for.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing came of it in time.
+        """
+        if not await job.wait(2.4 * job.seconds + GRACE):
+            self.workers.cancel(job)
+            raise InvalidInput("it could not be done in time; ask for less, or try again")
+        if job.state != "done":
+            raise InvalidInput(job.error)
+        return job.result
 
     def page(self, request: Request, template: str, status: int = 200, **content: Any) -> Response:
         """A page, or a part of one."""
@@ -146,6 +185,27 @@ async def static(request: Request) -> Response:
 async def alive(_: Request) -> Response:
     """For a proxy that asks whether the server is there."""
     return PlainTextResponse("alive\n")
+
+
+class StillReading(Exception):
+    """A table is still being read: the page shows how far that is, and comes again."""
+
+    def __init__(self, item: Item, job: Job) -> None:
+        super().__init__(item.name)
+        self.item, self.job = item, job
+
+
+async def not_yet(request: Request, problem: Exception) -> Response:
+    """What is shown while a table is being read."""
+    assert isinstance(problem, StillReading)
+    query = f"?{request.url.query}" if request.url.query else ""
+    return site_of(request).page(
+        request,
+        "waiting.html.j2",
+        job=problem.job,
+        title=problem.item.name,
+        again=f"{request.url.path}{query}",
+    )
 
 
 async def refused(request: Request, problem: Exception) -> Response:
@@ -197,7 +257,11 @@ def application(site: Site, *, on_start: Iterable[Callable[[Site], Any]] = ()) -
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Guard, door=site.door, settings=site.settings)],
-        exception_handlers={HTTPException: refused, CellboundsError: refused},
+        exception_handlers={
+            HTTPException: refused,
+            CellboundsError: refused,
+            StillReading: not_yet,
+        },
     )
     app.state.site = site
     return app

@@ -171,6 +171,11 @@ class Choice:
             return None
 
     @property
+    def plain(self) -> bool:
+        """Whether the notation of the statements alone says what is published."""
+        return not (self.joined or self.hidden) and self.rounding == "nearest"
+
+    @property
     def query(self) -> str:
         """The same as a query string: what is usual is left out."""
         pairs = [("s", request.notation) for request in self.statements]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,28 +16,27 @@ from starlette.routing import Route
 
 from cellbounds.data.domain import Domain
 from cellbounds.disclosure.policies import profiles
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.statements.rounding import ROUNDINGS
 from cellbounds.web import tasks
 from cellbounds.web.access import checked_form, visitor_of
-from cellbounds.web.app import Site, framed, site_of
+from cellbounds.web.app import Site, StillReading, framed, site_of
 from cellbounds.web.charts import Tried, drawn
 from cellbounds.web.choices import DIGITS, MOST_STATEMENTS, Choice
-from cellbounds.web.shelf import Item
+from cellbounds.web.shelf import Item, stamp_of
 from cellbounds.web.work import Job
 
-CHUNK = 2**16
-
-DOWNLOADS = {
-    "zip": ("application/zip", "release.zip"),
-    "html": ("text/html; charset=utf-8", "report.html"),
-    "xlsx": (
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        "report.xlsx",
-    ),
-    "json": ("application/json", "report.json"),
+TYPES = {
+    "zip": "application/zip",
+    "html": "text/html; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
 }
-"""What a design can be taken away as: endings, types, names."""
+"""Endings of files that can be taken away."""
+
+REPORTS, TABLES = ("zip", "html", "xlsx", "json"), ("zip", "xlsx", "csv")
+"""Those of a design, and those of a table that a method protects."""
 
 
 async def home(request: Request) -> Response:
@@ -59,23 +58,16 @@ async def drop(request: Request) -> Response:
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise InvalidInput("no file came; choose one, or drop it on the page")
-
-    async def chunks() -> AsyncIterator[bytes]:
-        while chunk := await file.read(CHUNK):
-            yield chunk
-
     settings = site.settings
-    item = await site.shelf.add(
-        file.filename, chunks(), visitor.name, most=settings.upload, many=settings.uploads
-    )
-    job = await site.work(request, tasks.understood, item.source)
-    await job.wait(settings.quick)
-    if job.state != "done":
+    item = await site.shelf.add(file, visitor.name, most=settings.upload, many=settings.uploads)
+    try:
+        job = await site.work(request, tasks.understood, item.source)
+        kind = (await site.finished(job))["kind"]
+    except CellboundsError:
         site.shelf.remove(item)
-        raise InvalidInput(job.error or f"{item.name} could not be read in time")
-    published = job.result["kind"] == "published"
-    site.shelf.put(replace(item, published=published))
-    return RedirectResponse(f"/{'published' if published else 'table'}/{item.key}", 303)
+        raise
+    site.shelf.learn(replace(item, published=kind == "published"), {})
+    return RedirectResponse(f"/{kind}/{item.key}", 303)
 
 
 async def remove(request: Request) -> Response:
@@ -99,16 +91,30 @@ async def _item(request: Request) -> Item:
     return await described_item(request, item)
 
 
-async def described_item(request: Request, item: Item) -> Item:
-    """A table, its variables known."""
+async def described_item(request: Request, item: Item, *, patient: bool = False) -> Item:
+    """A table, its variables known; unless `patient`, a page that has to wait says so.
+
+    Raises
+    ------
+    StillReading
+        If that is so.
+    """
     site = site_of(request)
-    if item.about.get("stamp") == item.stamp:
+    stamp = await run_in_threadpool(stamp_of, item.source)
+    if item.about.get("stamp") == stamp:
         return item
-    job = await site.work(request, tasks.described, item.source, item.stamp, thorough=True)
-    await job.wait(site.settings.thorough)
-    if job.state != "done":
-        raise InvalidInput(job.error or f"{item.name} could not be read in time")
-    return site.shelf.learn(item, job.result)
+    job = site.reading.get(item.key)
+    if job is None:
+        seconds = site.settings.thorough
+        given = tasks.described, item.source, stamp
+        job = await site.workers.submit(visitor_of(request).name, *given, seconds=seconds)
+        site.reading[item.key] = job
+    if not (patient or await job.wait(site.settings.patience)):
+        raise StillReading(item, job)
+    try:
+        return site.shelf.learn(item, await site.finished(job))
+    finally:
+        site.reading.pop(item.key, None)
 
 
 async def explore(request: Request) -> Response:
@@ -184,7 +190,7 @@ async def _shown(request: Request, item: Item, choice: Choice) -> Response:
     domain: Domain = item.about["domain"]
     if item.published:
         return RedirectResponse(f"/published/{item.key}", 303)
-    job = await site.work(request, tasks.look, item.source, item.stamp, choice, site.settings.quick)
+    job = await _looked(request, item, choice)
     content = {
         "item": item,
         "domain": domain,
@@ -197,6 +203,19 @@ async def _shown(request: Request, item: Item, choice: Choice) -> Response:
     return site.page(request, "explore.html.j2", **content)
 
 
+async def _looked(request: Request, item: Item, choice: Choice) -> Job:
+    """A look at a design; one that was clicked on before and has not begun is not needed."""
+    site = site_of(request)
+    bench = site.bench(visitor_of(request), item.key)
+    if bench.look is not None and bench.look.state == "waiting":
+        site.workers.cancel(bench.look, "superseded")
+    seconds = site.settings.quick
+    given = tasks.look, item.source, item.stamp, choice, seconds
+    bench.look = await site.workers.submit(visitor_of(request).name, *given, seconds=seconds)
+    await bench.look.wait(site.settings.patience)
+    return bench.look
+
+
 def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) -> dict[str, Any]:
     """What the answer's part of the page shows; a design that was judged stays in the list."""
     visitor = visitor_of(request)
@@ -206,7 +225,7 @@ def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) 
         kept = ("outcome", "risk", "kept", "exact", "broken", "wanted", "settled")
         one = Tried(choice.query, choice.words(domain), **{key: found[key] for key in kept})
         site.note(visitor, item.key, one)
-    tried = [*site.tried(visitor, item.key).values()]
+    tried = [*site.bench(visitor, item.key).tried.values()]
     before = [one for one in tried if one.query != choice.query]
     found = job.result if job.state == "done" else None
     names = () if found is None else tuple(found["over"])
@@ -223,7 +242,7 @@ def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) 
         if hides
         else "",
         "look_at": f"/table/{quote(item.key)}",
-        "words": choice.words(domain),
+        "with_ledger": site.ledger is not None and not item.owner,
     }
 
 
@@ -233,10 +252,8 @@ async def answer(request: Request) -> Response:
     item = await _item(request)
     choice = Choice.of(Query(request), item.about["domain"])
     job = site.workers.get(request.path_params["job"], visitor.name)
-    if job is None:
-        job = await site.work(
-            request, tasks.look, item.source, item.stamp, choice, site.settings.quick
-        )
+    if job is None or job.state == "superseded":
+        job = await _looked(request, item, choice)
     else:
         await job.wait(site.settings.patience)
     return site.page(request, "answer.html.j2", **_answer(site, request, item, choice, job))
@@ -257,7 +274,7 @@ async def forget(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     await checked_form(request)
     item = await _item(request)
-    site.tried(visitor, item.key).clear()
+    site.bench(visitor, item.key).tried.clear()
     return RedirectResponse(f"/table/{quote(item.key)}?{request.url.query}", 303)
 
 
@@ -282,6 +299,33 @@ async def make_safe(request: Request) -> Response:
         job=job,
         found=job.result,
         look_at=f"/table/{quote(item.key)}",
+        asks=site.ledger is not None and not item.owner and visitor.may("own requests"),
+    )
+
+
+async def together(request: Request) -> Response:
+    """What a design gives away together with everything that is out."""
+    site, visitor = site_of(request), visitor_of(request)
+    visitor.require("audits")
+    item = await _item(request)
+    if site.ledger is None or item.owner:
+        raise HTTPException(404, "only a ledger's own table has releases that are out")
+    choice = Choice.of(Query(request), item.about["domain"])
+    job = site.workers.get(Query(request).get("job"), visitor.name)
+    seconds = site.settings.thorough
+    if job is None:
+        given = site.place, site.tables, choice, seconds
+        job = await site.work(request, tasks.together, *given, thorough=True)
+    else:
+        await job.wait(site.settings.patience)
+    return site.page(
+        request,
+        "together.html.j2",
+        item=item,
+        choice=choice,
+        job=job,
+        found=job.result,
+        look_at=f"/table/{quote(item.key)}",
     )
 
 
@@ -290,19 +334,17 @@ async def download(request: Request) -> Response:
     site = site_of(request)
     item = await _item(request)
     choice = Choice.of(Query(request), item.about["domain"])
-    style = request.path_params["style"]
-    if style not in DOWNLOADS:
-        raise HTTPException(404, f"there is no file of that kind; ask for {', '.join(DOWNLOADS)}")
+    style, method = request.path_params["style"], Query(request).get("way")
+    endings = TABLES if method else REPORTS
+    if style not in endings:
+        raise HTTPException(404, f"there is no file of that kind; ask for {', '.join(endings)}")
     seconds = site.settings.thorough
-    job = await site.work(
-        request, tasks.written, item.source, item.stamp, choice, style, seconds, thorough=True
-    )
-    await job.wait(1.2 * seconds + 10)
-    if job.state != "done":
-        raise InvalidInput(job.error or "it could not be written in time")
-    kind, name = DOWNLOADS[style]
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(job.result, media_type=kind, headers=headers)
+    given = item.source, item.stamp, choice, style, method, seconds
+    job = await site.work(request, tasks.written, *given, thorough=True)
+    content = await site.finished(job)
+    name = "release" if style == "zip" else "table" if method else "report"
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{style}"'}
+    return Response(content, media_type=TYPES[style], headers=headers)
 
 
 async def published(request: Request) -> Response:
@@ -323,7 +365,8 @@ async def published(request: Request) -> Response:
         return framed(job.result)
     if job.state in ("failed", "cancelled"):
         raise InvalidInput(job.error)
-    return site.page(request, "waiting.html.j2", job=job, title=item.name)
+    again = f"{request.url.path}?job={job.key}"
+    return site.page(request, "waiting.html.j2", job=job, title=item.name, again=again)
 
 
 class Query:
@@ -349,6 +392,7 @@ ROUTES = [
     Route("/table/{key}/hide", hide),
     Route("/table/{key}/answer/{job}", answer),
     Route("/table/{key}/safe", make_safe),
+    Route("/table/{key}/together", together),
     Route("/table/{key}/file.{style}", download),
     Route("/table/{key}/forget", forget, methods=["POST"]),
     Route("/table/{key}/remove", remove, methods=["POST"]),

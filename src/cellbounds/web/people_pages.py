@@ -42,8 +42,7 @@ async def login(request: Request) -> Response:
         raise InvalidInput("nobody logs in here: open the link that the server printed")
     form = await request.form(max_files=0, max_fields=10)
     name, password = str(form.get("name", "")), str(form.get("password", ""))
-    client = request.client.host if request.client else ""
-    session = await run_in_threadpool(site.door.login, name, password, client)
+    session = await site.door.login(request, name, password)
     if session is None:
         return site.page(request, "login.html.j2", 401, said="The name or the password is wrong.")
     response = RedirectResponse("/", 303)
@@ -54,8 +53,8 @@ async def leave(request: Request) -> Response:
     """End the session, and delete what was sent here in it."""
     site, visitor = site_of(request), visitor_of(request)
     await checked_form(request)
-    site.door.leave(visitor)
-    site.shelf.forget(person=visitor.name)
+    await run_in_threadpool(site.door.leave, visitor)
+    site.leave(visitor)
     response: Response = RedirectResponse("/login", 303)
     if not site.door.is_team:
         response = site.page(request, "left.html.j2")
@@ -67,7 +66,8 @@ async def people(request: Request) -> Response:
     """Who may do what."""
     site, visitor = site_of(request), visitor_of(request)
     visitor.require("people")
-    listed = () if site.door.people is None else site.door.people.all()
+    book = site.door.people
+    listed = () if book is None else await run_in_threadpool(book.all)
     return site.page(request, "people.html.j2", people=listed, roles=ROLES, rights=RIGHTS)
 
 
@@ -76,20 +76,20 @@ async def change_person(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     visitor.require("people")
     form = await checked_form(request)
-    if site.door.people is None:
+    book = site.door.people
+    if book is None:
         raise InvalidInput(
             "this server is for one user; add people with `cellbounds ledger people`"
         )
     name = str(form.get("name", "")).strip()
     roles = [role for role in ROLES if form.get(f"role.{role}")]
-    password = str(form.get("password", ""))
-    known = site.door.people.get(name)
-    if known is None:
-        site.door.people.add(name, roles, password=password or None, who=visitor.name)
+    password, who = str(form.get("password", "")) or None, visitor.name
+    if await run_in_threadpool(book.get, name) is None:
+        await run_in_threadpool(book.add, name, roles, password=password, who=who)
     else:
         active = bool(form.get("active"))
-        site.door.people.change(
-            name, roles=roles, active=active, password=password or None, who=visitor.name
+        await run_in_threadpool(
+            book.change, name, roles=roles, active=active, password=password, who=who
         )
     return RedirectResponse("/people", 303)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,11 +23,16 @@ from cellbounds.web import tasks
 from cellbounds.web.access import Visitor, checked_form, visitor_of
 from cellbounds.web.app import Site, framed, site_of
 from cellbounds.web.choices import Choice
-from cellbounds.web.explore_pages import CHUNK, Query
-from cellbounds.web.work import Job
+from cellbounds.web.explore_pages import Query
+from cellbounds.web.shelf import plain_name
+from cellbounds.web.work import Job, TooMuchAsked
 
 SERVER = " server"
 """Whose work it is that nobody asked for; no person's name begins with a blank."""
+
+
+MOST_FILES = 200
+"""Files that may come in at once, such as the folder of an ACRO session."""
 
 
 def ledger_of(site: Site) -> Ledger:
@@ -39,16 +45,18 @@ def ledger_of(site: Site) -> Ledger:
 async def submit_judging(site: Site, number: int) -> Job:
     """Have a request judged with everything that is out."""
     seconds = site.settings.thorough
+    given = site.place, site.tables, number, seconds
     return await site.workers.submit(
-        SERVER,
-        tasks.request_judged,
-        site.place,
-        site.tables,
-        number,
-        seconds,
-        seconds=seconds,
-        free=True,
+        SERVER, tasks.request_judged, *given, seconds=seconds, long=True, free=True
     )
+
+
+async def check_room(site: Site, visitor: Visitor) -> None:
+    """Refuse more requests where too many of the same person wait for a decision."""
+    waiting = await run_in_threadpool(ledger_of(site).requests.all, status="waiting")
+    own = sum(request.who == visitor.name for request in waiting)
+    if own >= site.settings.waiting:
+        raise TooMuchAsked(f"{own} requests of yours wait for a decision; withdraw one, or wait")
 
 
 async def judge_waiting(site: Site) -> None:
@@ -92,7 +100,8 @@ async def new(request: WebRequest) -> Response:
     domain = (await run_in_threadpool(ledger_of(site).state)).domain
     query = Query(request)
     choice = Choice.of(query, domain) if query.getlist("s") else None
-    return site.page(request, "new_request.html.j2", choice=choice, domain=domain)
+    way = query.get("way")
+    return site.page(request, "new_request.html.j2", choice=choice, domain=domain, way=way)
 
 
 async def submit(request: WebRequest) -> Response:
@@ -105,59 +114,71 @@ async def submit(request: WebRequest) -> Response:
     choice = Choice.of(fields, domain)
     if not fields.getlist("s"):
         raise InvalidInput("nothing is asked for; give a statement such as [Y|A,B]@2")
-    job = await site.work(
-        request,
-        tasks.submitted,
-        site.place,
-        site.tables,
-        choice,
-        visitor.name,
-        fields.get("why"),
-        thorough=True,
-    )
-    await job.wait(site.settings.thorough)
-    if job.state != "done":
-        raise InvalidInput(job.error or "the request could not be taken in time; try again")
-    await submit_judging(site, job.result)
-    return RedirectResponse(f"/requests/{job.result}", 303)
+    await check_room(site, visitor)
+    why, method = fields.get("why"), fields.get("way")
+    if choice.plain and not method:  # nothing has to be worked out for it
+        made = await run_in_threadpool(
+            ledger_of(site).requests.submit,
+            [one.notation for one in choice.statements],
+            who=visitor.name,
+            why=why,
+            total=choice.total,
+        )
+        return await _asked(site, made.number)
+    given = site.place, site.tables, choice, method, visitor.name, why, site.settings.thorough
+    job = await site.work(request, tasks.submitted, *given, thorough=True, long=bool(method))
+    return await _when_asked(request, job)
+
+
+async def asking(request: WebRequest) -> Response:
+    """Whether a request is in the queue by now whose figures had to be worked out."""
+    site = site_of(request)
+    job = site.workers.get(request.path_params["job"], visitor_of(request).name)
+    if job is None:
+        return RedirectResponse("/requests", 303)
+    await job.wait(site.settings.patience)
+    return await _when_asked(request, job)
+
+
+async def _when_asked(request: WebRequest, job: Job) -> Response:
+    site = site_of(request)
+    if job.over.is_set():
+        return await _asked(site, await site.finished(job))
+    again = f"/requests/asking/{job.key}"
+    return site.page(request, "waiting.html.j2", job=job, title="Asking", again=again)
+
+
+async def _asked(site: Site, number: int) -> Response:
+    await submit_judging(site, number)
+    return RedirectResponse(f"/requests/{number}", 303)
 
 
 async def bring(request: WebRequest) -> Response:
     """Take the tables of another tool's output as requests, one each."""
     site, visitor = site_of(request), visitor_of(request)
     visitor.require("own requests")
-    form = await checked_form(request)
-    file = form.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise InvalidInput("no file came; choose one")
-
-    async def chunks() -> AsyncIterator[bytes]:
-        while chunk := await file.read(CHUNK):
-            yield chunk
-
-    settings = site.settings
-    item = await site.shelf.add(
-        file.filename, chunks(), visitor.name, most=settings.upload, many=settings.uploads
-    )
-    try:
-        job = await site.work(
-            request,
-            tasks.imported,
-            site.place,
-            item.source,
-            item.name,
-            visitor.name,
-            str(form.get("why", "")),
-            thorough=True,
-        )
-        await job.wait(settings.thorough)
-    finally:
-        site.shelf.remove(item)
-    if job.state != "done":
-        raise InvalidInput(job.error or "the file could not be read in time")
-    for number in job.result:
+    form = await checked_form(request, files=MOST_FILES)
+    files = [
+        file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename
+    ]
+    if not files:
+        raise InvalidInput("no file came; choose one, or the folder of an ACRO session")
+    await check_room(site, visitor)
+    async with site.shelf.held(files, most=site.settings.upload) as paths:
+        # What ACRO wrote is found from its list of results.
+        whole = [path for path in paths if Path(path).name == "results.json"]
+        given = site.place, whole or paths, _batch(files), visitor.name, str(form.get("why", ""))
+        job = await site.work(request, tasks.imported, *given, thorough=True, long=False)
+        numbers = await site.finished(job)
+    for number in numbers:
         await submit_judging(site, number)
     return RedirectResponse("/requests", 303)
+
+
+def _batch(files: Sequence[UploadFile]) -> str:
+    """What several files are called together: their folder, or the first of them."""
+    folder, _, name = (files[0].filename or "").replace("\\", "/").rpartition("/")
+    return plain_name(folder or name)
 
 
 async def seen_request(request: WebRequest) -> Request:
@@ -318,7 +339,8 @@ async def history(request: WebRequest) -> Response:
         return framed(job.result)
     if job.over.is_set():
         raise InvalidInput(job.error)
-    return site.page(request, "waiting.html.j2", job=job, title="History")
+    again = f"{request.url.path}?job={job.key}"
+    return site.page(request, "waiting.html.j2", job=job, title="History", again=again)
 
 
 class _Form:
@@ -338,6 +360,7 @@ ROUTES = [
     Route("/requests", queue),
     Route("/requests", submit, methods=["POST"]),
     Route("/requests/new", new),
+    Route("/requests/asking/{job}", asking),
     Route("/requests/import", bring, methods=["POST"]),
     Route("/requests/{number:int}", one),
     Route("/requests/{number:int}/decide", decide, methods=["POST"]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 import socket
+import stat
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from cellbounds.data.formats.kinds import files_named
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import Ledger
 from cellbounds.ledger.journal import user_name
 from cellbounds.runtime.files import private_folder
+from cellbounds.runtime.inputs import check_ordinary
 from cellbounds.web.access import Door
 from cellbounds.web.app import Site, application
 from cellbounds.web.settings import Settings
@@ -27,6 +32,9 @@ from cellbounds.web.work import Workers
 SQLITE = b"SQLite format 3\0"
 """How a ledger in a file begins."""
 
+ASKING = 15.0
+"""Seconds in which a question has to be there, up to the end of its headers."""
+
 ENDING = 5
 """Seconds for pages that are being sent when the server ends."""
 
@@ -35,6 +43,8 @@ def is_ledger(what: str) -> bool:
     """Whether a name is that of a ledger: a database's URL, or a SQLite file."""
     if "://" in what:
         return True
+    if not Path(what).is_file():
+        return False  # a pipe would be waited for
     try:
         with Path(what).open("rb") as stream:
             return stream.read(len(SQLITE)) == SQLITE
@@ -61,6 +71,8 @@ def opened_site(
                 f"the ledger {what} does not keep its table; supply it (--table), once for each "
                 "version"
             )
+        for path in itertools.chain(*map(files_named, tables)):
+            _check_lasting(path)
         people = ledger.people if ledger.people.all() else None
         sources = tuple(tables) or (f"{LEDGER}{what}",)
         name = Path(sources[-1]).name if tables else "the ledger's table"
@@ -68,8 +80,10 @@ def opened_site(
     elif what is not None:
         if tables:
             raise InvalidInput(f"{what} is no ledger; --table goes with a ledger")
-        if not Path(what).exists():
-            raise InvalidInput(f"{what} is not there; name a ledger, a table or a folder")
+        if not what.strip() or not Path(what).exists():
+            raise InvalidInput(f"{what!r} is not there; name a ledger, a table or a folder")
+        if not Path(what).is_dir():
+            _check_lasting(what)
         items = Shelf.of_path(Path(what))
         sources = ()
     else:
@@ -84,8 +98,14 @@ def opened_site(
     door = Door(settings, user=user(), people=people, token=token)
     with private_folder() as folder:
         kept = settings.folder or folder
-        workers = Workers(settings.workers, per_person=settings.jobs)
+        workers = Workers(settings.workers, per_person=settings.jobs, memory=settings.memory)
         yield Site(settings, door, Shelf(kept, items), workers, ledger, what or "", sources)
+
+
+def _check_lasting(path: str | Path) -> None:
+    """Refuse what cannot be read again and again."""
+    if stat.S_ISFIFO(check_ordinary(path).st_mode):
+        raise InvalidInput(f"{path} is a pipe, which can be read only once; give a file")
 
 
 def _is_loopback(host: str) -> bool:
@@ -95,6 +115,41 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class _Protocol(H11Protocol):
+    """HTTP that ends connections on which no whole question comes in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for a question."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a question that is whole ends the waiting."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next question."""
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        super().connection_lost(exc)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _watch(self) -> None:
+        asked = self.cycle is not None and not self.cycle.response_complete
+        if asked and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        elif not asked and self._deadline is None:
+            self._deadline = self.loop.call_later(ASKING, self.transport.close)
 
 
 class _Server(uvicorn.Server):
@@ -161,5 +216,6 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=ENDING,
             limit_concurrency=500,
+            http=_Protocol,
         )
         _Server(config).run(sockets=[found])

@@ -6,16 +6,24 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
+from starlette.datastructures import UploadFile
+
 from cellbounds.errors import InvalidInput
+from cellbounds.ledger import Ledger
+from cellbounds.runtime.memory import size_text
 
 ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".gz", ".tab", ".json")
 """Files of a folder that are offered."""
+
+CHUNK = 2**16
+"""Bytes of an upload that are in memory at a time."""
 
 DAY = 86_400.0
 """Seconds after which what was sent here is deleted."""
@@ -53,20 +61,20 @@ class Item:
     since: float = 0.0
 
     @property
-    def stamp(self) -> tuple[int, int]:
-        """What tells a changed file from the one that was read."""
-        try:
-            return stamp_of(self.source)
-        except OSError:
-            raise InvalidInput(f"{self.name} is not there any more; send it again") from None
+    def stamp(self) -> str:
+        """What told a changed table from this one, when it was read."""
+        return str(self.about["stamp"])
 
 
-def stamp_of(source: str) -> tuple[int, int]:
-    """When the file of a table was written, and its size."""
+def stamp_of(source: str) -> str:
+    """What tells a changed table from the one that was read: time and size, or a digest."""
     if source.startswith(LEDGER):
-        return (0, 0)
-    status = Path(source).stat()
-    return status.st_mtime_ns, status.st_size
+        return Ledger.open(source.removeprefix(LEDGER)).state().digests[-1]
+    try:
+        status = Path(source).stat()
+    except OSError:
+        raise InvalidInput("this table is not there any more; send it again") from None
+    return f"{status.st_mtime_ns}-{status.st_size}"
 
 
 class Shelf:
@@ -100,14 +108,12 @@ class Shelf:
         return item if item is not None and item.owner in ("", person) else None
 
     def learn(self, item: Item, about: dict[str, Any]) -> Item:
-        """Note what was found out about a table, and when its file was as it is."""
-        known = replace(item, about={**about, "stamp": item.stamp})
+        """Note what was found out about a table."""
+        known = replace(item, about=about)
         self._items[item.key] = known
         return known
 
-    async def add(
-        self, name: str, chunks: AsyncIterator[bytes], person: str, *, most: int, many: int
-    ) -> Item:
+    async def add(self, file: UploadFile, person: str, *, most: int, many: int) -> Item:
         """Keep what somebody sends, readable by this server alone.
 
         Raises
@@ -118,30 +124,34 @@ class Shelf:
         own = [item for item in self._items.values() if item.owner == person]
         if len(own) >= many:
             raise InvalidInput(f"you have {len(own)} files here; remove one before you send more")
-        plain = plain_name(name)
+        plain = plain_name(file.filename or "")
         key = f"u{secrets.token_urlsafe(9)}"
         target = self.folder / f"{key}{Path(plain).suffix.lower()}"
-        file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        size = 0
-        try:
-            with os.fdopen(file, "wb") as stream:
-                async for chunk in chunks:
-                    size += len(chunk)
-                    if size > most:
-                        raise InvalidInput(f"{plain} is larger than {most // 2**20} MiB")
-                    stream.write(chunk)
-            if not size:
-                raise InvalidInput(f"{plain} is empty; send a file with a table")
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
+        await _keep(file, target, most)
         item = Item(key, plain, str(target), owner=person, since=time.time())
         self._items[key] = item
         return item
 
-    def put(self, item: Item) -> None:
-        """Note an item that changed."""
-        self._items[item.key] = item
+    @asynccontextmanager
+    async def held(self, files: Sequence[UploadFile], *, most: int) -> AsyncIterator[list[str]]:
+        """Files that are here for a moment only: their paths, all in one private folder.
+
+        Raises
+        ------
+        InvalidInput
+            If one is larger than `most` bytes, or two have the same name.
+        """
+        folder = self.folder / f"h{secrets.token_urlsafe(9)}"
+        folder.mkdir(0o700)
+        try:
+            paths = [folder / plain_name(file.filename or "") for file in files]
+            if len(set(paths)) < len(paths):
+                raise InvalidInput("two of the files have the same name; send them apart")
+            for file, path in zip(files, paths, strict=True):
+                await _keep(file, path, most)
+            yield [*map(str, paths)]
+        finally:
+            rmtree(folder)
 
     def remove(self, item: Item) -> None:
         """Forget what was sent here, and delete it."""
@@ -156,6 +166,27 @@ class Shelf:
             if item.owner and item.since <= limit and person in (None, item.owner):
                 with suppress(OSError):
                     self.remove(item)
+
+
+async def _keep(file: UploadFile, target: Path, most: int) -> None:
+    """Write what somebody sends to a new file that this server alone can read."""
+    size = 0
+    try:
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            while chunk := await file.read(CHUNK):
+                size += len(chunk)
+                if size > most:
+                    raise InvalidInput(
+                        f"{plain_name(file.filename or '')} is larger than {size_text(most)}"
+                    )
+                out.write(chunk)
+        if not size:
+            raise InvalidInput(
+                f"{plain_name(file.filename or '')} is empty; send a file with a table"
+            )
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
 
 
 def plain_name(name: str) -> str:

@@ -24,7 +24,8 @@ from cellbounds.disclosure.exploring.design_search import guessing_risk
 from cellbounds.disclosure.policies import Outcome, Verdict, policy_of
 from cellbounds.disclosure.policies.judging import judged
 from cellbounds.disclosure.policies.scenarios import cases_of, empty_rows
-from cellbounds.disclosure.protecting import protect
+from cellbounds.disclosure.protecting import compare, protect
+from cellbounds.disclosure.protecting.finished import Finished
 from cellbounds.disclosure.protecting.protected import HiddenCell, Protected
 from cellbounds.disclosure.published_cells import work_out
 from cellbounds.disclosure.suggesting import suggest
@@ -40,7 +41,7 @@ from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.files import private_folder
 from cellbounds.solvers.solve import attainable
 from cellbounds.statements import Release
-from cellbounds.statements.published import read_published, release_of
+from cellbounds.statements.published import read_published
 from cellbounds.utility.retained_utility import retained
 from cellbounds.web.choices import Choice
 from cellbounds.web.shelf import LEDGER, stamp_of
@@ -65,7 +66,7 @@ JUDGING = 0.7
 
 
 @lru_cache(maxsize=8)
-def table_at(source: str, stamp: tuple[int, int]) -> Table:
+def table_at(source: str, stamp: str) -> Table:
     """A table in a file, or the one a ledger keeps; `stamp` tells a changed one from the other."""
     del stamp
     if source.startswith(LEDGER):
@@ -75,7 +76,7 @@ def table_at(source: str, stamp: tuple[int, int]) -> Table:
     return read_table(source)
 
 
-def described(path: str, stamp: tuple[int, int], _: Steps) -> dict[str, Any]:
+def described(path: str, stamp: str, _: Steps) -> dict[str, Any]:
     """What a page needs to know of a table: its variables, and how many people are in it."""
     table = table_at(path, stamp)
     domain = table.domain
@@ -83,10 +84,11 @@ def described(path: str, stamp: tuple[int, int], _: Steps) -> dict[str, Any]:
         "domain": domain,
         "cells": domain.size,
         "total": table.total,
+        "stamp": stamp,
     }
 
 
-def look(path: str, stamp: tuple[int, int], choice: Choice, seconds: float, steps: Steps) -> Any:
+def look(path: str, stamp: str, choice: Choice, seconds: float, steps: Steps) -> Any:
     """The verdict on a choice, what anybody could work out, and what it is good for."""
     begun = time.perf_counter()
     table = table_at(path, stamp)
@@ -236,38 +238,21 @@ def _rows(
     return dict(zip(keys, known_rows(*arrays), strict=True))
 
 
-def made_safe(
-    path: str, stamp: tuple[int, int], choice: Choice, seconds: float, _: Steps
-) -> dict[str, Any]:
-    """Safe releases near a choice and, of exact counts, the figures to hide."""
+def made_safe(path: str, stamp: str, choice: Choice, seconds: float, _: Steps) -> dict[str, Any]:
+    """Safe releases near a choice and, of exact counts, the ways to protect them."""
     table = table_at(path, stamp)
     whole, release = choice.prepared(table), choice.release(table)
-    counts = all(one.given is None and one.exact for one in choice.statements)
-    part = 0.6 if counts and not choice.hidden else 1.0
+    protects = not choice.hidden and all(
+        one.given is None and one.exact for one in choice.statements
+    )
+    part = 0.5 if protects else 1.0
     found = suggest(whole, release, choice.policy, most=6, seconds=seconds * part)
-    hiding: dict[str, Any] | None = None
-    if counts and not choice.hidden:
-        statements = [one.notation for one in choice.requests(table.domain)]
+    ways, problem = [], ""
+    if protects:
         try:
-            done = protect(
-                whole,
-                *statements,
-                policy=choice.policy,
-                total=choice.total,
-                seconds=seconds * (1 - part),
-            )
-        except (InvalidInput, TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-            hiding = {"problem": str(problem)}
-        else:
-            assert isinstance(done, Protected)  # suppression was asked for, no other method
-            hiding = {
-                "outcome": done.verdict.outcome.value,
-                "primary": sum(one.primary for one in done.hidden),
-                "secondary": sum(not one.primary for one in done.hidden),
-                "optimal": done.optimal,
-                "cells": [{"where": one.where, "primary": one.primary} for one in done.hidden[:40]],
-                "query": _hiding(choice, done.hidden, table).query,
-            }
+            ways = _ways(whole, choice, table, seconds * (1 - part))
+        except (InvalidInput, UnsupportedRelease) as refused:
+            problem = str(refused)
     return {
         "outcome": found.outcome.value,
         "summary": found.summary,
@@ -280,8 +265,34 @@ def made_safe(
             }
             for one in found
         ],
-        "protect": hiding,
+        "ways": ways,
+        "problem": problem,
     }
+
+
+def _ways(whole: Table, choice: Choice, table: Table, seconds: float) -> list[dict[str, Any]]:
+    """The methods of `protect` side by side; a result that an address can say has one."""
+    statements = [one.notation for one in choice.requests(table.domain)]
+    found = compare(whole, *statements, policy=choice.policy, total=choice.total, seconds=seconds)
+    ways = []
+    for way in found:
+        query = ""
+        if isinstance(way.result, Protected):
+            query = _hiding(choice, way.result.hidden, table).query
+        elif way.result is not None:
+            query = _query_of(way.result.release, choice, table)
+        ways.append(
+            {
+                "method": way.method,
+                "outcome": way.outcome.value,
+                "kept": way.share,
+                "lost": way.lost,
+                "made": way.result is not None,
+                "changed": 0 if way.result is None else way.result.changed,
+                "query": query,
+            }
+        )
+    return ways
 
 
 def _query_of(release: Release, choice: Choice, table: Table) -> str:
@@ -304,13 +315,19 @@ def _hiding(choice: Choice, hidden: Sequence[HiddenCell], table: Table) -> Choic
 
 
 def written(
-    path: str, stamp: tuple[int, int], choice: Choice, style: str, seconds: float, _: Steps
+    path: str, stamp: str, choice: Choice, style: str, method: str, seconds: float, _: Steps
 ) -> bytes:
-    """A choice as a release file, or what it gives away as a report."""
+    """A choice as a release file, or what it gives away as a report; or the protected table."""
     table = table_at(path, stamp)
-    release = choice.release(table)
+    whole = choice.prepared(table)
     with private_folder() as folder:
+        if method:
+            finished = _protected(whole, choice, table, method, seconds)
+            if style != "zip":
+                finished.write(folder / f"table.{style}")
+                return (folder / f"table.{style}").read_bytes()
         if style == "zip":
+            release = finished.release if method else choice.release(table)
             release.write(folder / "release.toml")
             packed = io.BytesIO()
             with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -318,9 +335,21 @@ def written(
                     archive.write(file, file.name)
             return packed.getvalue()
         target = folder / f"report.{style}"
-        found = audit(choice.prepared(table), release, choice.policy, seconds=seconds * 0.6)
+        found = audit(whole, choice.release(table), choice.policy, seconds=seconds * 0.6)
         found.report(source=Path(path).name, seconds=seconds * 0.4).write(target)
         return target.read_bytes()
+
+
+def _protected(whole: Table, choice: Choice, table: Table, method: str, seconds: float) -> Finished:
+    """The counts of a choice, protected by one of the methods."""
+    return protect(
+        whole,
+        *(one.notation for one in choice.requests(table.domain)),
+        policy=choice.policy,
+        method=method,
+        total=choice.total,
+        seconds=seconds,
+    )
 
 
 def attacked(path: str, seconds: float, _: Steps) -> str:
@@ -334,15 +363,15 @@ def understood(path: str, _: Steps) -> dict[str, Any]:
     """What a file that somebody dropped holds: a table to explore, or one that hides counts."""
     problem: InvalidInput | None = None
     try:
-        table = read_table(path)
-        return {"kind": "table", "domain": table.domain, "total": table.total}
+        read_table(path)
+        return {"kind": "table"}
     except InvalidInput as refused:
         problem = refused
     try:
-        published = read_published(path)
+        read_published(path)
     except InvalidInput:
         raise problem from None
-    return {"kind": "published", "said": str(published), "tables": len(published.tables)}
+    return {"kind": "published"}
 
 
 def _tables(sources: Sequence[str]) -> list[Table] | None:
@@ -352,37 +381,70 @@ def _tables(sources: Sequence[str]) -> list[Table] | None:
     return [table_at(source, stamp_of(source)) for source in sources]
 
 
-def submitted(
-    place: str, sources: Sequence[str], choice: Choice, who: str, why: str, _: Steps
-) -> int:
-    """Ask for a choice; figures go along where the notation cannot say what they are."""
+def together(
+    place: str, sources: Sequence[str], choice: Choice, seconds: float, _: Steps
+) -> dict[str, Any]:
+    """What a choice gives away together with everything that is out."""
     ledger = Ledger.open(place)
-    plain = not (choice.joined or choice.hidden) and choice.rounding == "nearest"
-    what: Release | list[str] = [one.notation for one in choice.statements]
-    if not plain:
-        table = ledger.table(_tables(sources))
-        if table is None:
-            raise InvalidInput("the table is not at hand; supply it (--table)")
-        what = choice.release(table)
+    tables = _tables(sources)
+    what = _what(ledger, tables, choice)
+    answer = ledger.ask(what, table=tables, total=choice.total, seconds=seconds)
+    return {
+        "outcome": answer.outcome.value,
+        "reason": answer.reason,
+        "policy": answer.policy.name,
+        "smallest": answer.smallest,
+        "out": len(ledger.state().released),
+        "blamed": [
+            {"number": entry.number, "at": entry.at, "statements": ", ".join(entry.statements)}
+            for entry in answer.harmful
+        ],
+    }
+
+
+def _what(ledger: Ledger, tables: list[Table] | None, choice: Choice) -> Release | list[str]:
+    """A choice in the notation, or with its figures where the notation cannot say them."""
+    if choice.plain:
+        return [one.notation for one in choice.statements]
+    return choice.release(_at_hand(ledger, tables))
+
+
+def _at_hand(ledger: Ledger, tables: list[Table] | None) -> Table:
+    table = ledger.table(tables)
+    if table is None:
+        raise InvalidInput("the table is not at hand; supply it (--table)")
+    return table
+
+
+def submitted(
+    place: str,
+    sources: Sequence[str],
+    choice: Choice,
+    method: str,
+    who: str,
+    why: str,
+    seconds: float,
+    _: Steps,
+) -> int:
+    """Ask for a choice, or for its counts protected by a method."""
+    ledger = Ledger.open(place)
+    tables = _tables(sources)
+    what = _what(ledger, tables, choice)
+    if method:
+        table = _at_hand(ledger, tables)
+        what = _protected(choice.prepared(table), choice, table, method, seconds).release
     request = ledger.requests.submit(what, who=who, why=why, total=choice.total, origin="page")
     return request.number
 
 
-def imported(place: str, path: str, name: str, who: str, why: str, _: Steps) -> list[int]:
-    """Ask for every table of a file that another tool wrote, each by itself, as one batch."""
-    ledger = Ledger.open(place)
-    domain = ledger.state().domain
-    published = read_published(path)
-    releases = [_over(release_of([one]), domain) for one in published.tables]
-    return [
-        ledger.requests.submit(one, who=who, why=why, origin="acro", batch=name).number
-        for one in releases
-    ]
-
-
-def _over(release: Release, domain: Domain) -> Release:
-    """The same about the ledger's own variables; levels that differ are refused there."""
-    return Release(domain.with_groupings(release.domain.groupings), release.statements)
+def imported(
+    place: str, paths: Sequence[str], name: str, who: str, why: str, _: Steps
+) -> list[int]:
+    """Ask for every table of files that another tool wrote, each by itself, as one batch."""
+    requests = Ledger.open(place).requests
+    tables = read_published(*paths).tables
+    made = requests.submit_tables(tables, who=who, why=why, batch=name)
+    return [request.number for request in made]
 
 
 def request_judged(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import pickle
 import secrets
 import signal
 import threading
@@ -21,10 +22,11 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from cellbounds.errors import CellboundsError, InvalidInput
+from cellbounds.errors import CellboundsError
+from cellbounds.runtime.memory import limited
 
-REMEMBERED = 500
-"""Jobs whose results are kept; what was done longest ago is forgotten first."""
+REMEMBERED, KEPT = 200, 2**25
+"""Jobs that are over and not forgotten, and the bytes of their results: the oldest go first."""
 
 GRACE = 10.0
 """Seconds beyond 1.2 times its budget after which a worker is ended: nothing it does takes them."""
@@ -45,13 +47,14 @@ class Job:
     task: Callable[..., Any]
     given: tuple[Any, ...]
     seconds: float
+    long: bool = False
     key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     state: str = "waiting"
     done: int = 0
     total: int = 0
     result: Any = None
+    size: int = 0
     error: str = ""
-    refused: bool = False
     begun: float = field(default_factory=time.monotonic)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -66,23 +69,26 @@ class Job:
             await asyncio.wait_for(self.over.wait(), seconds)
         return self.over.is_set()
 
-    def end(
-        self, state: str, *, result: Any = None, error: str = "", refused: bool = False
-    ) -> None:
+    def end(self, state: str, *, result: Any = None, size: int = 0, error: str = "") -> None:
         """Note what came out."""
-        self.state, self.result, self.error, self.refused = state, result, error, refused
+        self.state, self.result, self.size, self.error = state, result, size, error
         self.over.set()
 
 
 class Workers:
-    """Processes that take jobs in the order they came, those of the least busy person first."""
+    """Processes that take jobs in the order they came, those of the least busy person first.
 
-    def __init__(self, number: int, *, per_person: int) -> None:
-        self.number, self.per_person = number, per_person
+    Of several, one is kept from long jobs: nobody waits for somebody's report to see what a click
+    did.
+    """
+
+    def __init__(self, number: int, *, per_person: int, memory: str | None = None) -> None:
+        self.number, self.per_person, self.memory = number, per_person, memory
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: list[Job] = []
         self._news = asyncio.Condition()
         self._loops: list[asyncio.Task[None]] = []
+        self._begun: list[Job] = []
         self._running: dict[str, _Worker] = {}
         self._threads = ThreadPoolExecutor(number, thread_name_prefix="worker")
 
@@ -103,9 +109,15 @@ class Workers:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def submit(
-        self, owner: str, task: Callable[..., Any], *given: Any, seconds: float, free: bool = False
+        self,
+        owner: str,
+        task: Callable[..., Any],
+        *given: Any,
+        seconds: float,
+        long: bool = False,
+        free: bool = False,
     ) -> Job:
-        """Put a job into the queue.
+        """Put a job into the queue; the same work that somebody has under way is one job.
 
         Raises
         ------
@@ -113,33 +125,42 @@ class Workers:
             If this person has too many under way, unless it is `free`: work of the server itself.
         """
         own = [job for job in self._jobs.values() if job.owner == owner and not job.over.is_set()]
+        same = next((job for job in own if (job.task, job.given) == (task, given)), None)
+        if same is not None:
+            return same
         if not free and len(own) >= self.per_person:
             raise TooMuchAsked(
                 f"{len(own)} pieces of work are under way for you; wait for one, or cancel it"
             )
-        job = Job(owner, task, given, seconds)
+        job = Job(owner, task, given, seconds, long)
         self._jobs[job.key] = job
-        while len(self._jobs) > REMEMBERED:
-            key = next((key for key, old in self._jobs.items() if old.over.is_set()), None)
-            if key is None:
-                break
-            del self._jobs[key]
+        self._forget()
         async with self._news:
             self._waiting.append(job)
-            self._news.notify()
+            self._news.notify_all()
         return job
+
+    def _forget(self) -> None:
+        """Forget what was over first, where there is more than may be kept."""
+        over = [job for job in self._jobs.values() if job.over.is_set()]
+        many, size = len(over), sum(job.size for job in over)
+        for job in over:
+            if many <= REMEMBERED and size <= KEPT:
+                break
+            del self._jobs[job.key]
+            many, size = many - 1, size - job.size
 
     def get(self, key: str, owner: str) -> Job | None:
         """A job of this person."""
         job = self._jobs.get(key)
         return job if job is not None and job.owner == owner else None
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: Job, state: str = "cancelled") -> None:
         """End a job, and the process that works on it."""
         if job.over.is_set():
             return
         worker = self._running.get(job.key)
-        job.end("cancelled", error="cancelled")
+        job.end(state, error=state)
         if job in self._waiting:
             self._waiting.remove(job)
         if worker is not None:
@@ -152,32 +173,45 @@ class Workers:
 
     async def _next(self) -> Job:
         async with self._news:
-            await self._news.wait_for(lambda: bool(self._waiting))
-            active = [self._jobs[key].owner for key in self._running if key in self._jobs]
-            job = min(self._waiting, key=lambda one: active.count(one.owner))
+            await self._news.wait_for(lambda: bool(self._ready()))
+            active = [job.owner for job in self._begun]
+            job = min(self._ready(), key=lambda one: active.count(one.owner))
             self._waiting.remove(job)
+            self._begun.append(job)
             return job
+
+    def _ready(self) -> list[Job]:
+        """The jobs that may begin now."""
+        if sum(job.long for job in self._begun) < max(1, self.number - 1):
+            return self._waiting
+        return [job for job in self._waiting if not job.long]
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        worker = await loop.run_in_executor(self._threads, _Worker)
+        worker = await loop.run_in_executor(self._threads, _Worker, self.memory)
         try:
             while True:
                 job = await self._next()
-                if job.over.is_set():
-                    continue
                 if not worker.alive:
-                    worker = await loop.run_in_executor(self._threads, _Worker)
-                self._running[job.key] = worker
-                job.state = "running"
-                limit = loop.call_later(1.2 * job.seconds + GRACE, _late, job, worker)
-                try:
-                    await loop.run_in_executor(self._threads, worker.work, job, loop)
-                finally:
-                    limit.cancel()
-                    self._running.pop(job.key, None)
+                    worker = await loop.run_in_executor(self._threads, _Worker, self.memory)
+                if not job.over.is_set():
+                    await self._run(job, worker)
+                async with self._news:  # others may begin now
+                    self._begun.remove(job)
+                    self._news.notify_all()
         finally:
             worker.end()
+
+    async def _run(self, job: Job, worker: _Worker) -> None:
+        loop = asyncio.get_running_loop()
+        self._running[job.key] = worker
+        job.state = "running"
+        limit = loop.call_later(1.2 * job.seconds + GRACE, _late, job, worker)
+        try:
+            await loop.run_in_executor(self._threads, worker.work, job, loop)
+        finally:
+            limit.cancel()
+            self._running.pop(job.key, None)
 
 
 def _late(job: Job, worker: _Worker) -> None:
@@ -188,19 +222,21 @@ def _late(job: Job, worker: _Worker) -> None:
 class _Worker:
     """A process and the pipe to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: str | None) -> None:
         start = multiprocessing.get_context("spawn")
         self._pipe, far = start.Pipe()
-        self._process = start.Process(target=_work, args=(far, os.getpid()), daemon=True)
+        self._process = start.Process(target=_work, args=(far, os.getpid(), memory), daemon=True)
         self._process.start()
+        self._ended = False
         far.close()
 
     @property
     def alive(self) -> bool:
-        return self._process.is_alive()
+        return not self._ended and self._process.is_alive()
 
     def end(self) -> None:
         """End the process at once."""
+        self._ended = True
         self._process.kill()
 
     def work(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
@@ -216,13 +252,14 @@ class _Worker:
         try:
             self._pipe.send((job.task, job.given))
             while True:
-                kind, *said = self._pipe.recv()
+                raw = self._pipe.recv_bytes()
+                kind, *said = pickle.loads(raw)  # from a process of our own
                 if kind == "progress":
                     tell(_progress, job, *said)
                 elif kind == "done":
-                    return tell(job.end, "done", result=said[0])
+                    return tell(job.end, "done", result=said[0], size=len(raw))
                 else:
-                    return tell(job.end, "failed", error=said[0], refused=kind == "refused")
+                    return tell(job.end, "failed", error=said[0])
         except (EOFError, OSError):
             self._process.join(5)
             tell(job.end, "failed", error="the process that worked on it ended; try again")
@@ -232,7 +269,7 @@ def _progress(job: Job, done: int, total: int) -> None:
     job.done, job.total = done, total
 
 
-def _work(pipe: Connection, server: int) -> None:
+def _work(pipe: Connection, server: int, memory: str | None) -> None:
     """What a worker's process does: one job after the other, until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(server,), daemon=True).start()
@@ -244,10 +281,12 @@ def _work(pipe: Connection, server: int) -> None:
             task, given = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(_outcome(task, given, pipe))
+        pipe.send(_outcome(task, given, pipe, memory))
 
 
-def _outcome(task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection) -> tuple[str, Any]:
+def _outcome(
+    task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection, memory: str | None
+) -> tuple[str, Any]:
     told = 0.0
 
     def steps(done: int, total: int) -> None:
@@ -257,9 +296,8 @@ def _outcome(task: Callable[..., Any], given: tuple[Any, ...], pipe: Connection)
             pipe.send(("progress", done, total))
 
     try:
-        return "done", task(*given, steps)
-    except InvalidInput as problem:
-        return "refused", str(problem)
+        with limited(memory):
+            return "done", task(*given, steps)
     except CellboundsError as problem:
         return "failed", str(problem)
     except MemoryError:

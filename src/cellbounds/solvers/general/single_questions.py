@@ -13,6 +13,7 @@ from cellbounds.model.splitting import Splitting, margin_axes
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.devices import CPU, Device
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
+from cellbounds.solvers.general.hypercubes import moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
@@ -58,9 +59,10 @@ class Solvers:
         return len(self.small.lower) >= SPLIT and bool(self._margins(release))
 
     def _margins(self, release: Release) -> tuple[tuple[int, ...], ...]:
-        """The axes of each complete margin, if nothing else was said and cells have limits."""
+        """The axes of complete margins if nothing else was said, and cells have limits and move."""
         if self._faces is None:
-            limited = not (self.full.upper == NO_UPPER).any()
+            # Tables at the bound are found by moves: without any, programs give them.
+            limited = bool(moves_of(release)) and not (self.full.upper == NO_UPPER).any()
             self._faces = tuple((margin_axes(release) or {}).values()) if limited else ()
         return self._faces
 

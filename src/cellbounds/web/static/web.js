@@ -7,9 +7,9 @@ if (drop) {
     drop.addEventListener(name, (event) => {
       event.preventDefault();
       drop.classList.toggle("over", name === "dragover");
-      if (name === "drop" && event.dataTransfer.files.length === 1) {
+      if (name === "drop" && event.dataTransfer.files.length && (file.multiple || event.dataTransfer.files.length === 1)) {
         file.files = event.dataTransfer.files;
-        drop.requestSubmit();
+        if (!drop.querySelector(":invalid")) drop.requestSubmit();
       }
     });
   }

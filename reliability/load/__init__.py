@@ -1,0 +1,1 @@
+"""`make load`: many people at one server, while audits run."""
