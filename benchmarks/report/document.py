@@ -77,6 +77,8 @@ def document(profile: Profile, results: Results, sections: Sequence[Section], pl
         f"`python -m benchmarks{' --quick' if quick else ''}`. Answers are compared before times "
         "are: a ratio stands here only where the answers are equal, or where it is said what was "
         "wrong.",
+        "Beside it: [printed times](printed-times.md), the papers' own tables row by row, and "
+        "attacks on published tables as they grow.",
     ]
     if quick:
         paragraphs.append(

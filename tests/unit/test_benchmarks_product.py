@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import command, machine, running
+from benchmarks import command, exactly_known, machine, printed, running
 from benchmarks.errors import Mismatch, NotThere
 from benchmarks.measuring.apart import apart
 from benchmarks.measuring.measurement import KERNEL, PAPER, WHOLE_CALL, Measurement
@@ -29,6 +29,7 @@ from benchmarks.problems.owned import all_margins
 from benchmarks.profiles import full_profile, quick_profile
 from benchmarks.report import document, targets_of_bounds, targets_of_scale
 from benchmarks.report.judging import NOT_MEASURED
+from benchmarks.report.plots import Plots
 from benchmarks.results import Results
 from benchmarks.running import Section, part
 from benchmarks.sections.margins import small
@@ -618,3 +619,25 @@ def test_examples_hold(name):
     module = importlib.import_module(f"benchmarks.{name}")
     found = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.attempted and not found.failed
+
+
+def test_attacks_and_programs_say_the_same_of_published_tables(tmp_path):
+    lines = exactly_known.measure(2, 6)
+    assert [line.least for line in lines] == [0, 1]
+    assert all(0 < line.known <= line.hidden for line in lines)
+    text = exactly_known.report(lines, Plots(tmp_path, "plots"))
+    assert text.count("\n| 600 |") == 2
+    assert (tmp_path / "growth-published.svg").exists()
+
+
+def test_reshapes_are_of_the_size_that_is_printed(tmp_path):
+    counts = "a,b,c,count\n0,0,0,3\n0,0,1,1\n0,1,0,2\n1,1,1,4\n1,0,0,1\n1,0,1,5\n"
+    (tmp_path / "czech6.csv").write_text(counts)
+    row = {"label": "X", "dataset": "6-way", "rows": "1,2", "col": "3", "zero_rows_removed": ""}
+    whole = row | {"I": "4", "nonzero_rows": "4", "J": "2", "N": "16"}
+    assert printed.reshaped(tmp_path, whole).tolist() == [[3, 1], [2, 0], [1, 5], [0, 4]]
+    fewer = row | {"I": "2", "nonzero_rows": "2", "J": "2", "N": "10", "zero_rows_removed": "yes"}
+    assert printed.reshaped(tmp_path, fewer).tolist() == [[3, 1], [1, 5]]
+    with pytest.raises(Mismatch, match="X: rows"):
+        printed.reshaped(tmp_path, whole | {"N": "17"})
+    assert printed.numbers("1-3,7,15,16") == [1, 2, 3, 7, 15, 16]

@@ -26,7 +26,7 @@ from cellbounds.model.structure import gather
 from cellbounds.results import ValueSet
 from cellbounds.solvers.conditional.admissible import Evaluator, ListedRow
 from cellbounds.solvers.conditional.cells import CellCounts
-from cellbounds.solvers.conditional.feasible import SumSet, solve_rows
+from cellbounds.solvers.conditional.feasible import SumSet, distinct_rows, solve_rows
 from cellbounds.solvers.conditional.parts import PartCounts
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 from strategies import few
@@ -187,7 +187,8 @@ def test_counts_from_runs_are_those_from_every_row_sum(table, digits, rule):
     if release.total.exact == 0 or release.total.exact > 10**6:
         return
     facts = gather(release)
-    solution = solve_rows(make_layout(facts.conditional, names).problem)
+    assume(facts.conditional is not None)  # structural zeros beside rows that add to one
+    solution = solve_rows(distinct_rows(make_layout(facts.conditional, names).problem))
     counts = CellCounts(solution)
     evaluator = solution.evaluator
     for row in range(solution.problem.height):
@@ -219,7 +220,7 @@ def test_row_sums_are_split_into_single_ones_and_long_runs(lengths, digits):
     """Bits of long and short runs: none is lost, and what is long is not taken one by one."""
     release = cb.publish(cb.datasets.read("delinquent"), f"[education|county]{digits}")
     problem = make_layout(gather(release).conditional, release.domain.names).problem
-    solution, bits, place = solve_rows(problem), 0, 0
+    solution, bits, place = solve_rows(distinct_rows(problem)), 0, 0
     # A row whose sums are all possible from somewhere on, if there is one.
     row = int(np.argmin(solution.shapes.step))
     for length, gap in lengths:

@@ -548,14 +548,10 @@ class Search:
         self, place: int, side: int, real: IntArray, proposals: int, effort: Budget, turn: int = 0
     ) -> None:
         """Look for a table where the proof ends: round real numbers, and repair what is out."""
-        members = self.asked.members(place)
-        goal = int(self.proven[side, place])
-        if not len(self.pool) or len(members) > 1 or goal == NO_UPPER:
+        members, goal = self.asked.members(place), int(self.proven[side, place])
+        if not (self.walker.possible and len(self.pool)) or len(members) > 1 or goal == NO_UPPER:
             return
-        if not self.walker.possible:
-            return
-        splitting = self.solvers.splitting(self.release, self.pool.at(0))
-        if splitting is None:
+        if (splitting := self.solvers.splitting(self.release, self.pool.at(0))) is None:
             return
         real = np.clip(real, self.full.lower, self.full.upper)
         real[members] = goal
