@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 AUDIT := cellbounds audit build/delinquent.csv "[education|county]@1"
 
-.PHONY: demo test test-long check lint bench bench-quick papers fuzz faults load budgets mutants clean
+.PHONY: demo test test-long check lint docs pictures dist versions lowest bench bench-quick papers fuzz faults load budgets mutants clean
 
 demo: .venv/.base
 	@$(BIN)/cellbounds example delinquent -o build > /dev/null
@@ -32,6 +32,29 @@ bench: .venv/.bench
 bench-quick: .venv/.bench
 	$(BIN)/python -m benchmarks --quick -o build/benchmarks
 
+# The site, in build/site: strict, so that a link or an anchor that leads nowhere ends it; the notebook
+# is run and compared, and the pages are looked at in Chromium, from the disk.
+docs: .venv/.docs .venv/.browser
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	$(BIN)/python -m website.notebooks
+	$(BIN)/python -m website.looks
+
+# The pictures of docs/pictures.md.
+pictures: .venv/.docs
+	$(BIN)/python -m website.pictures
+
+# Wheel and sdist, built and installed where nothing else is, and a table audited with each.
+dist: .venv/.python
+	$(BIN)/python -m website.release dist
+
+# The tests on every Python that is here, of 3.11 to 3.13, and with the oldest versions that
+# pyproject.toml admits. Half an hour each; uv comes from the index.
+versions: .venv/.python
+	$(BIN)/python -m website.release versions
+
+lowest: .venv/.python
+	$(BIN)/python -m website.release lowest
+
 # The pages of docs/papers; DATA is a folder with the tables that may not be shipped.
 papers: .venv/.test
 	$(BIN)/cellbounds reproduce --pages docs/papers $(if $(DATA),--data $(DATA)) -o build/reproduction.txt
@@ -48,7 +71,7 @@ faults: .venv/.test
 load: .venv/.test
 	$(BIN)/python -m reliability.load --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)
 
-# Everything that takes a budget, on inputs that would take far longer; ONLY=posterior for some. Ten minutes.
+# Everything that takes a budget, on inputs that would take far longer; ONLY="posterior|sample" for some. Ten minutes.
 budgets: .venv/.test
 	$(BIN)/python -m reliability.budgets $(if $(ONLY),--only "$(ONLY)")
 
@@ -82,6 +105,10 @@ clean:
 	else \
 	    echo "no Chromium found: install it to run the browser tests"; \
 	fi
+	touch $@
+
+.venv/.docs: .venv/.base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 .venv/.bench: .venv/.base

@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY.parent / "shared" / "data"
 KOCH4 = REPOSITORY / "src" / "cellbounds" / "datasets" / "koch4.csv"
 
-SMALLEST = np.array([[5, 3]])
+SMALLEST = np.array([[5, 3], [2, 4]])
 
 TABLE9_DIGITS = (1, 2, 3, 4)
 TABLE10_SHAPES = ((50, 2), (100, 2), (20, 10), (50, 10), (10, 50), (5, 100))

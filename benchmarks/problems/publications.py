@@ -12,7 +12,8 @@ import numpy as np
 
 import cellbounds as cb
 from benchmarks.arrays import IntArray
-from benchmarks.problems.instances import Instance
+from benchmarks.problems.instances import SMALLEST, Instance
+from cellbounds.solvers.conditional.small_tables import sharp_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,17 @@ def whole_call(publication: Publication) -> tuple[IntArray, IntArray]:
     """Bound every cell, starting from the printed figures."""
     answer = cb.bounds(build_release(publication))
     return answer.lower, answer.upper
+
+
+def warm_up() -> None:
+    """Ask about a small table until its bounds are left to compiled code.
+
+    A process does that when it has worked for a second on such tables; before, calls take longer.
+    """
+    release = build_release(publish(Instance("warming up", SMALLEST, digits=1)))
+    while not sharp_ends.pays:
+        cb.bounds(release)
+    cb.bounds(release)
 
 
 def attainable(publication: Publication) -> list[list[IntArray]]:

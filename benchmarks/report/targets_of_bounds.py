@@ -116,7 +116,7 @@ def fixed_cost(results: Results) -> str:
     if smallest:
         fixed = smallest[0].seconds
         said.append(
-            f"a table of one row and two columns takes {duration(fixed)}, "
+            f"a table of two rows and two columns takes {duration(fixed)}, "
             f"{fixed / calls:.0%} of that, whatever is asked"
         )
     peers = ", ".join(f"{peer} {duration(took)}" for peer, took in per_bound.items())

@@ -18,7 +18,13 @@ from typing import Any
 import numpy as np
 
 import cellbounds as cb
+from cellbounds.disclosure.auditing import Audit
 from cellbounds.disclosure.policies import Policy, PosteriorChance
+from cellbounds.disclosure.policies.policy import policy_of
+from cellbounds.disclosure.protecting.protection import METHODS
+from cellbounds.disclosure.published_cells import work_out
+from cellbounds.ledger import Requests
+from cellbounds.statements.published import Published
 
 Question = Callable[[cb.Table, cb.Release, float], Callable[[], object]]
 
@@ -76,17 +82,72 @@ def _ledger(table: cb.Table) -> cb.Ledger:
 def _certificate(table: cb.Table, release: cb.Release) -> dict[str, Any]:
     """What little was found in a while, most of it without a proof."""
     certificate = cb.bounds(release, start=table, seconds=2).certificate(seconds=2)
-    for cell in certificate["cells"]:
+    for cell in certificate.get("cells", ()):  # of thousands there is another kind
         for side in ("lower", "upper"):
             if cell[side] is not None:
                 cell[side]["proof"] = {"kind": "closed form", "text": "by hand"}
     return certificate
 
 
+MOST_FIGURES = 20_000
+"""Figures of a table to protect, totals included, where two variables have not more."""
+
+
+def _wide(table: cb.Table) -> str:
+    """A table to protect: as many variables as there is room for, with all totals."""
+    domain = table.domain
+    names = list(domain.names[:2])
+    for name in domain.names[2:]:
+        if math.prod(len(domain.levels(one)) + 1 for one in [*names, name]) > MOST_FIGURES:
+            break
+        names.append(name)
+    return f"[{','.join(f'{name}+' for name in names)}]"
+
+
+def _printed(table: cb.Table, file: Path, most: int = 200_000) -> Path:
+    """A margin as it is published: counts of 1 and 2 hidden, with the totals of each variable."""
+    domain = table.domain
+    names = [
+        name
+        for k, name in enumerate(domain.names)
+        if math.prod(domain.shape[: k + 1]) <= most or k == 0
+    ]
+    margin = table.margin(names)
+    codes = itertools.product(*map(margin.domain.levels, names))
+    lines: list[tuple[Any, ...]] = [
+        (*labels, "x" if count in (1, 2) else count)
+        for labels, count in zip(codes, margin.counts.ravel().tolist(), strict=True)
+    ]
+    for k, name in enumerate(names):
+        before, after = ["Total"] * k, ["Total"] * (len(names) - k - 1)
+        totals = margin.margin([name]).counts.tolist()
+        levels = margin.domain.levels(name)
+        lines += [(*before, label, *after, n) for label, n in zip(levels, totals, strict=True)]
+    lines.append((*["Total"] * len(names), margin.total))
+    _write_table(str(file), ",".join(names), [(",".join(map(str, w)), n) for *w, n in lines])
+    return file
+
+
+def _attacked(table: cb.Table) -> Published:
+    with tempfile.TemporaryDirectory() as folder:
+        return cb.read_published(_printed(table, Path(folder) / "printed.csv"))
+
+
+def _asked_for(table: cb.Table, release: cb.Release) -> Requests:
+    """A ledger in which somebody asked for a release, as request 2."""
+    requests = _ledger(table).requests
+    requests.submit(release, why="tried", who="somebody")
+    return requests
+
+
 def _few(table: cb.Table) -> list[list[str]]:
     """Sets of at most two variables to explore: few enough to be listed."""
     names = table.domain.names[:-1]
     return [list(few) for size in (1, 2) for few in itertools.combinations(names, size)]
+
+
+def _protected_by(method: str) -> Question:
+    return lambda t, _r, s: partial(cb.protect, t, _wide(t), method=method, seconds=s)
 
 
 QUESTIONS: dict[str, Question] = {
@@ -102,22 +163,30 @@ QUESTIONS: dict[str, Question] = {
         cb.explore, t, response=t.domain.names[-1], givens=_few(t), seconds=s
     ),
     "safe_margins": lambda t, _r, s: partial(cb.safe_margins, t, margins=2, seconds=s),
+    "safe_margins, independent": lambda t, _r, s: partial(
+        cb.safe_margins, t, margins=2, independent=True, seconds=s
+    ),
     "suggest": lambda t, r, s: partial(cb.suggest, t, r, seconds=s),
-    "protect": lambda t, _r, s: partial(
-        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", seconds=s
+    "suggest, independent": lambda t, r, s: partial(cb.suggest, t, r, independent=True, seconds=s),
+    "judge, independent": lambda t, r, s: partial(cb.judge, t, r, independent=True, seconds=s),
+    "explore, independent": lambda t, _r, s: partial(
+        cb.explore,
+        t,
+        response=t.domain.names[-1],
+        givens=_few(t),
+        independent=True,
+        seconds=s,
     ),
-    "protect, round": lambda t, _r, s: partial(
-        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="round", seconds=s
+    **{f"protect, {method}": _protected_by(method) for method in METHODS},
+    "compare": lambda t, _r, s: partial(cb.compare, t, _wide(t), seconds=s),
+    "attack": lambda t, _r, s: partial(work_out, _attacked(t), seconds=s),
+    "attack, judged": lambda t, _r, s: partial(
+        work_out, _attacked(t), policy=policy_of("small-counts"), every_count=True, seconds=s
     ),
-    "protect, intervals": lambda t, _r, s: partial(
-        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="intervals", seconds=s
+    "utility.exact_test": lambda t, _r, s: partial(
+        cb.utility.exact_test, t, "".join(_pairs(t)), seconds=s
     ),
-    "protect, recode": lambda t, _r, s: partial(
-        cb.protect, t, f"[{','.join(t.domain.names[:2])}]", method="recode", seconds=s
-    ),
-    "compare": lambda t, _r, s: partial(
-        cb.compare, t, f"[{','.join(t.domain.names[:2])}]", seconds=s
-    ),
+    "utility.exact_test, release": lambda t, r, s: partial(cb.utility.exact_test, t, r, seconds=s),
     "posterior": lambda _t, r, s: partial(cb.posterior, r, seconds=s),
     "sample": lambda _t, r, s: partial(cb.sample, r, 1000, seconds=s),
     "sample, many chains": lambda _t, r, s: partial(
@@ -135,12 +204,24 @@ QUESTIONS: dict[str, Question] = {
     ),
     "ledger ask": lambda t, r, s: partial(_ledger(t).ask, r, table=t, seconds=s),
     "ledger commit": lambda t, r, s: partial(_ledger(t).commit, r, table=t, why="tried", seconds=s),
+    "request judge": lambda t, r, s: partial(_asked_for(t, r).judge, 2, table=t, seconds=s),
+    "request approve": lambda t, r, s: partial(
+        _asked_for(t, r).approve, 2, table=t, why="tried", who="nobody", seconds=s
+    ),
+    "request refuse": lambda t, r, s: partial(
+        _asked_for(t, r).refuse, 2, table=t, why="tried", who="nobody", seconds=s
+    ),
     "ledger frontier": lambda t, _r, s: partial(_ledger(t).frontier, table=t, way=2, seconds=s),
 }
 """Everything that takes a budget and can take long: prepared, and then to be called."""
 
 COMMANDS: dict[str, str] = {
     "attack": "attack {release}",
+    "attack, printed": "attack {printed}",
+    "attack, certificate": "attack {release} --certificate {folder}/attacked.json",
+    "attack, html": (
+        "attack {printed} --policy small-counts --format html -o {folder}/attacked.html"
+    ),
     "audit": "audit {table} {release}",
     "audit, report": "audit {table} {release} --report {folder}/report.html",
     "audit, certificate": "audit {table} {release} --certificate {folder}/certificate.json",
@@ -150,10 +231,15 @@ COMMANDS: dict[str, str] = {
     "posterior": "posterior {release}",
     "sample": "sample {release} -o {folder}/sample.csv",
     "suggest": "suggest {table} {release}",
-    "protect": "protect {table} [{first}+]",
-    "protect, round": "protect {table} [{first}+] --method round",
-    "protect, intervals": "protect {table} [{first}+] --method intervals",
-    "compare": "compare {table} [{first}+]",
+    "protect": "protect {table} {wide}",
+    "protect, round": "protect {table} {wide} --method round",
+    "protect, intervals": "protect {table} {wide} --method intervals",
+    "protect, recode": "protect {table} {wide} --method recode",
+    "protect, files": (
+        "protect {table} {wide} --public {folder}/public.csv --internal {folder}/internal.csv"
+        " --release {folder}/protected.toml"
+    ),
+    "compare": "compare {table} {wide}",
     "synthesize": "synthesize {release} -o {folder}/synthetic.csv",
     "ledger ask": "ledger ask {ledger} {release} --table {table}",
     "ledger commit": "ledger commit {ledger} {release} --table {table} --why tried",
@@ -162,6 +248,7 @@ COMMANDS: dict[str, str] = {
     "ledger policy": "ledger policy {ledger} --policy strict --table {table} --why tried",
     "ledger grow": "ledger grow {grow} {later} --table {table} --why tried",
     "ledger revise": "ledger revise {revise} {later} --table {table} --why tried",
+    "ledger decide": ("ledger decide {asked} 2 --approve --who nobody --table {table} --why tried"),
     "ledger refine": "ledger refine {refine} --table {finer} --why tried",
     "ledger history": "ledger history {out} --table {table} --format html -o {folder}/page.html",
     "verify": "verify {certificate}",
@@ -193,24 +280,33 @@ def written(table: cb.Table, statements: Sequence[str], folder: Path) -> dict[st
     release.write(files["release"])
     for name in _KINDS["ledger"]:
         ledger = cb.Ledger.create(files[name], read, who="nobody")
-        if name != "ledger":
+        if name not in ("ledger", "asked"):
             with suppress(cb.CellboundsError):  # what takes too long to judge is not out
                 ledger.commit(release, table=read, why="out", already_out=True, seconds=10)
+    cb.Ledger.open(files["asked"]).requests.submit(release, why="tried", who="somebody")
+    _printed(table, folder / "printed.csv")
     claims: dict[str, Any] = {}
     with suppress(cb.CellboundsError):  # there is nothing to verify of what cannot be answered
         claims = _certificate(read, release)
     Path(files["certificate"]).write_text(json.dumps(claims))
-    return {**files, "folder": str(folder), "first": names[0], "last": names[-1]}
+    files["printed"] = str(folder / "printed.csv")
+    return {
+        **files,
+        "folder": str(folder),
+        "wide": _wide(read),
+        "first": names[0],
+        "last": names[-1],
+    }
 
 
 _KINDS = {
     "csv": ("table", "later", "finer"),
     "toml": ("release",),
-    "ledger": ("ledger", "out", "grow", "revise", "refine"),
+    "ledger": ("ledger", "asked", "out", "grow", "revise", "refine"),
     "json": ("certificate",),
 }
 """The files of an input: a table, with one more person, with one more variable; what is published;
-ledgers, in which that is out but for the first; and a certificate."""
+ledgers, in which that is out but for the first two; and a certificate."""
 
 
 def _write_table(path: str, header: str, lines: Sequence[tuple[str, int]]) -> None:
@@ -229,7 +325,7 @@ def outcome(result: Any) -> str:
     """What came of a question, in a word or two."""
     if isinstance(result, cb.CellboundsError):
         return type(result).__name__
-    if isinstance(result, cb.Audit):
+    if isinstance(result, Audit):
         return f"Audit: {result.verdict.outcome}"
     shown = next(
         (

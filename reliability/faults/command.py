@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
 
 
 def _trials(options: argparse.Namespace, shop: Workshop) -> Iterator[Tally]:
-    from reliability.faults.ledgers import CommitTrials
+    from reliability.faults.ledgers import ACTS, CommitTrials, RequestTrials
     from reliability.faults.races import races
     from reliability.faults.web_kills import web_kills
     from reliability.faults.writings import FileTrials
@@ -122,6 +122,11 @@ def _trials(options: argparse.Namespace, shop: Workshop) -> Iterator[Tally]:
         yield from commits.kills(options.kills)
         yield from commits.full_disks(options.full)
         yield from commits.clock_jumps(options.jumps)
+        for name in ACTS:
+            asked = RequestTrials(shop, storage, name)
+            asked.prepare()
+            yield from asked.kills(options.kills // 10)
+            yield from asked.full_disks(options.full // 10)
         yield races(shop, storage, options.races)
         if options.servers:
             yield web_kills(shop, storage, options.servers)

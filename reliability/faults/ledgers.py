@@ -1,4 +1,4 @@
-"""Commits under faults: an entry is there whole or not at all, and if it was said it is there."""
+"""Commits, requests and decisions under faults: there whole or not at all; if said, there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reliability.faults.servers import Server
 from reliability.faults.tally import Tally
 from reliability.faults.workshop import FULL, KILLS, SAFE, Workshop
 
-__all__ = ["CommitTrials", "OnPostgres", "OnSqlite", "Storage"]
+__all__ = ["ACTS", "CommitTrials", "OnPostgres", "OnSqlite", "RequestTrials", "Storage"]
 
 WRITTEN = "out.toml"
 """The release file that a commit is asked to write besides."""
@@ -107,6 +107,7 @@ class CommitTrials:
 
     shop: Workshop
     storage: Storage
+    name: str = "commit"
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _digest: str = ""
     _old: str = ""
@@ -135,7 +136,12 @@ class CommitTrials:
                 for file in self._old_files():
                     shutil.copy(file, folder)
             ledger = Ledger.open(place)
-            yield Case(folder, ledger, ledger.history(), why, _commit(place, why))
+            arguments = self._arguments(ledger, place, why)
+            yield Case(folder, ledger, ledger.history(), why, arguments)
+
+    def _arguments(self, ledger: Ledger, place: str, why: str) -> tuple[str, ...]:  # noqa: ARG002
+        """The command that is tried; what it needs to find is put into the ledger."""
+        return _commit(place, why)
 
     def _old_files(self) -> list[Path]:
         """What an earlier release file consists of."""
@@ -167,7 +173,7 @@ class CommitTrials:
             yield self._killed_outright(self.storage, outright)
 
     def _killed_at_calls(self, count: int) -> Tally:
-        tally, calls = Tally("commit killed at a call", self.storage.name), Calls.FILES
+        tally, calls = Tally(f"{self.name} killed at a call", self.storage.name), Calls.FILES
         if isinstance(self.storage, OnPostgres):
             calls |= Calls.SOCKETS
         for action, at in self.shop.points(KILLS, self._calls(calls, self.shop.control), count):
@@ -179,7 +185,7 @@ class CommitTrials:
         return tally
 
     def _killed_at_random(self, count: int) -> Tally:
-        tally = Tally("commit killed at random", self.storage.name)
+        tally = Tally(f"{self.name} killed at random", self.storage.name)
         shop = self.shop
         for _ in range(count):
             with self._case() as case:
@@ -231,7 +237,8 @@ class CommitTrials:
     def full_disks(self, count: int) -> Iterator[Tally]:
         """Fill the disk at every call that needs room: of the commit and, if any, of its server."""
         served = count * 3 // 4 if isinstance(self.storage, OnPostgres) else 0
-        tally = Tally("disk full", self.storage.name)
+        begun = "" if self.name == "commit" else f"{self.name}, "
+        tally = Tally(f"{begun}disk full", self.storage.name)
         calls = self._calls(Calls.SPACE, self.shop.control)
         for action, at in self.shop.points(FULL, calls, count - served):
             fault = Fault(Calls.SPACE, action, at)
@@ -284,7 +291,7 @@ class CommitTrials:
     def _look(self, case: Case, ending: Ending, tally: Tally, words: str) -> None:
         self.shop.control.disarm()
         tally.tried += 1
-        acknowledged = ending.status == 0 or "released" in ending.out
+        acknowledged = ending.status == 0 or self._said_done(ending)
         tally.acknowledged += acknowledged
         try:
             with case.ledger.book.writing():  # waits for a lock that a dead client may still hold
@@ -305,7 +312,7 @@ class CommitTrials:
         if acknowledged and not inside:
             tally.blame("lost", f"{words}: said {ending.out!r}")
         self._check_said(ending, inside, tally, words)
-        self._check_release_file(case, ending, inside, tally, words)
+        self._check_beside(case, ending, inside, tally, words)
         self.shop.check_leftovers(
             case.folder,
             ("trial.ledger", *(file.name for file in self._old_files())),
@@ -315,6 +322,9 @@ class CommitTrials:
         )
         if ending.status != 0 and self.shop.chance.random() < RETRIED:
             self._check_retry(case, tally, words)
+
+    def _said_done(self, ending: Ending) -> bool:
+        return "released" in ending.out
 
     def _whole(self, entry: Entry) -> bool:
         return entry.release is not None and entry.release.digest == self._digest
@@ -327,9 +337,10 @@ class CommitTrials:
         elif inside and ending.status != 0 and "look at the history" not in ending.err:
             tally.blame("wrong", f"{words}: it is there, but said {ending.err[-300:]!r}")
 
-    def _check_release_file(
+    def _check_beside(
         self, case: Case, ending: Ending, inside: bool, tally: Tally, words: str
     ) -> None:
+        """The release file that was to be written."""
         written = case.folder / WRITTEN
         try:
             digest = cb.read_release(written).digest if written.exists() else ""
@@ -348,3 +359,56 @@ class CommitTrials:
         entries = [one for one in case.ledger.history() if one.why == case.why]
         if again.status != 0 or len(entries) != 1:
             tally.blame("wrong", f"{words}: tried again, {len(entries)} entries; {again.err!r}")
+
+
+ACTS = {"request": "requested", "approve": "released", "refuse": "refused"}
+"""What is done about requests, and the kind of the entry that comes of it."""
+
+
+@dataclass(slots=True)
+class RequestTrials(CommitTrials):
+    """Requests and decisions on one kind of storage; `name` is one of `ACTS`."""
+
+    def prepare(self) -> None:
+        """The same once here."""
+        with self._case() as case:
+            run_here(case.arguments, case.folder)
+            (entry,) = case.ledger.history()[len(case.before) :]
+            self._digest = "" if entry.release is None else entry.release.digest
+        with self._case() as case:
+            self._seconds = run(case.arguments, case.folder, self.shop.control).seconds
+
+    def _arguments(self, ledger: Ledger, place: str, why: str) -> tuple[str, ...]:
+        if self.name == "request":
+            return ("ledger", "request", place, SAFE, "--who", "child", "--why", why)
+        asked = ledger.requests.submit(SAFE, who="somebody", why="it is needed")
+        said = ("--who", "child", "--why", why, "--jobs", "1")
+        return ("ledger", "decide", place, str(asked.number), f"--{self.name}", *said)
+
+    def kills(self, count: int) -> Iterator[Tally]:
+        """Kill them at every call in turn and at random."""
+        yield self._killed_at_calls(count // 2)
+        yield self._killed_at_random(count - count // 2)
+
+    def full_disks(self, count: int) -> Iterator[Tally]:
+        """Fill the disk at every call that needs room; on a server they need none here."""
+        if not isinstance(self.storage, OnPostgres):
+            yield from CommitTrials.full_disks(self, count)
+
+    def _said_done(self, ending: Ending) -> bool:
+        return ("waiting" if self.name == "request" else "recorded as entry") in ending.out
+
+    def _whole(self, entry: Entry) -> bool:
+        digest = "" if entry.release is None else entry.release.digest
+        return (entry.kind, digest) == (ACTS[self.name], self._digest)
+
+    def _check_beside(
+        self, case: Case, ending: Ending, inside: bool, tally: Tally, words: str
+    ) -> None:
+        """What waits beside the chain is what the chain says; `ending` is looked at elsewhere."""
+        del ending
+        requests = case.ledger.requests.all()
+        there = inside if self.name == "request" else True
+        waiting = inside if self.name == "request" else not inside
+        if (len(requests), any(one.waiting for one in requests)) != (there, waiting):
+            tally.blame("half", f"{words}: {requests} beside {len(case.before)} entries or more")

@@ -60,6 +60,23 @@ WRITINGS = (
         ("certificate.json",),
     ),
     Writing(
+        "protected",
+        (
+            "protect",
+            "table.csv",
+            "[county,sex]",
+            "--public",
+            "finished.csv",
+            "--internal",
+            "internal.xlsx",
+            "--release",
+            "said.toml",
+            "--jobs",
+            "1",
+        ),
+        ("finished.csv", "internal.xlsx", "said.toml"),
+    ),
+    Writing(
         "synthetic",
         (
             "synthesize",

@@ -91,22 +91,27 @@ AREAS = {
             _tests(
                 ledger="ledger_chain ledger_command ledger_contents ledger_decisions "
                 "ledger_details ledger_faults ledger_guards ledger_knowledge ledger_meanwhile "
-                "ledger_repeats ledger_stories ledger_use ledger_versions",
+                "ledger_repeats ledger_stories ledger_use ledger_versions people requests",
             ),
             without="not (server and not slashes) and not that_are_not_there "
             "and not cut_in_the_middle and not ordinary_trigger and not (postgres and "
             "(ledger_command or ledger_faults or ledger_knowledge or ledger_repeats or "
-            "ledger_versions)) and not full_disk and not as_it_is_documented "
-            "and not is_recorded_once and not output_is_lost and not lost_warning "
-            "and not what_cannot_be_opened and not nobody_is_told and not loads_no_database",
+            "ledger_versions or test_people or test_requests)) and not full_disk "
+            "and not as_it_is_documented and not is_recorded_once and not output_is_lost "
+            "and not lost_warning and not what_cannot_be_opened and not nobody_is_told "
+            "and not loads_no_database",
             last="postgres",  # a server has to be started for each mutant
         ),
         Area(
             "verification",
             _within("certificates/verifying"),
             _tests(
-                unit="verification certificates", agreement="forged_certificates proofs_by_rows"
+                unit="verification verifying_known_cells verifying_rows_that_add_up certificates "
+                "row_proofs mechanisms",
+                agreement="forged_certificates known_cells proofs_by_rows rounding_as_done",
             ),
+            # The first needs a quiet machine, the other takes too long.
+            without="not time_and_solver and not audits_write_certificates",
         ),
     ]
 }

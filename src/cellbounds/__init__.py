@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from cellbounds import datasets, policies, priors, utility
     from cellbounds.certificates.verifying import verify_certificate
     from cellbounds.data.reading import read_table
-    from cellbounds.disclosure.auditing import Audit, audit
+    from cellbounds.disclosure.auditing import audit
     from cellbounds.disclosure.exploring import explore
-    from cellbounds.disclosure.policies import Outcome, Verdict, judge
+    from cellbounds.disclosure.policies import Outcome, judge
     from cellbounds.disclosure.protecting import compare, protect
     from cellbounds.disclosure.safe_sets import safe_margins
     from cellbounds.disclosure.suggesting import suggest
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNBOUNDED",
-    "Audit",
     "Budget",
     "CellboundsError",
     "Conditional",
@@ -66,7 +65,6 @@ __all__ = [
     "Unsettled",
     "UnsupportedRelease",
     "ValueSet",
-    "Verdict",
     "__version__",
     "attainable",
     "audit",
@@ -103,9 +101,9 @@ _LATER = {
         "ledger": "Ledger",
         "statements.published": "read_published",
         "statements.release_files": "read_release",
-        "disclosure.auditing": "Audit audit",
+        "disclosure.auditing": "audit",
         "disclosure.exploring": "explore",
-        "disclosure.policies": "Outcome Verdict judge",
+        "disclosure.policies": "Outcome judge",
         "disclosure.suggesting": "suggest",
         "disclosure.protecting": "compare protect",
         "disclosure.safe_sets": "safe_margins",

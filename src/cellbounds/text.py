@@ -121,7 +121,7 @@ def aligned(
     lines: list[list[str]] = []
     for row in (header, *rows):
         cut = [text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…" for text in row[:-1]]
-        lines.append([_on_one_line(text) for text in (*cut, *row[-1:])])
+        lines.append([on_one_line(text) for text in (*cut, *row[-1:])])
     right = [name in numbers for name in header]
     widths = _widths(lines, right, most)
     labels = right.index(True) if True in right else 0
@@ -201,7 +201,7 @@ def legible(text: str, *, fitted: bool = True) -> str:
     """
     most = line_width()
     lines: list[str] = []
-    for line in map(_on_one_line, text.split("\n")):
+    for line in map(on_one_line, text.split("\n")):
         begun = line[: len(line) - len(line.lstrip())]
         lines += wrapped(line, most, f"{begun}  ") if fitted else [line]
     return "\n".join(lines)
@@ -221,7 +221,7 @@ def one_line(text: str) -> str:
     text = _shortened(text, 20 * LONGEST)
     if "\n" in text:
         text = " ".join(line.strip() for line in text.splitlines() if line.strip())
-    flat = _on_one_line(text)
+    flat = on_one_line(text)
     flat = _QUOTED.sub(
         lambda found: found[1] + _shortened(found[2], LONGEST_VALUE) + found[1], flat
     )
@@ -237,7 +237,7 @@ def _shortened(text: str, most: int) -> str:
     return f"{text[: most - end - 3]}...{text[-end:]}"
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """A text with visible escapes for characters that cannot be seen."""
     if text.isprintable():
         return text

@@ -127,3 +127,11 @@ def test_sums_of_cells_and_bounds_that_a_table_meets() -> None:
     met = Bound(cells[1], 1, -table.total)
     (answer,) = splitting.solve([met], together=2)
     assert answer.turns <= single.turns
+
+
+def test_a_large_margin_whose_figures_are_hidden_has_no_moves_to_walk_along():
+    levels = [str(level) for level in range(600)]
+    hidden = cb.Margin(["b"], ["x"] * 600)
+    shown = cb.Known(["b"], lower=[1] * 600)
+    release = cb.Release(cb.Domain({"b": levels}), [hidden, shown, cb.Total(1200)])
+    assert cb.bounds(release)["7"] == (1, 601)

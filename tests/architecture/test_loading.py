@@ -143,7 +143,7 @@ def test_everything_can_be_imported_at_once_and_listed():
 
 
 def test_late_things_are_pickled_by_name():
-    for name in ("explore", "Ledger", "Verdict"):
+    for name in ("explore", "Ledger", "judge"):
         value = getattr(cellbounds, name)
         assert pickle.loads(pickle.dumps(value)) is value
 

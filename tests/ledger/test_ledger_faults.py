@@ -254,7 +254,8 @@ def old_schema(place):
     ledger = Ledger.create(place, TABLE, who="ann")
     ledger.commit(RATES, table=TABLE, who="ann", why="x")
     with raw(ledger) as connection:
-        connection.execute("DROP TABLE kept_tables")
+        for later in ("kept_tables", "people", "sessions", "waiting"):
+            connection.execute(f"DROP TABLE {later}")
         if ledger.book.place.file is not None:
             connection.execute("DROP TRIGGER entries_no_replace")
         else:

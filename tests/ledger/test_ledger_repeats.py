@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -147,6 +148,57 @@ def test_a_new_ledger_is_there_though_nobody_is_told(table, tmp_path):
     assert code == 0
     assert "entry 1" in err
     assert Ledger.open(place).verify().intact
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("request", RATES, "--why", "y", "--who", "cat"), "It is requested in entry 3"),
+        (("decide", "2", "--approve", "--why", "y", "--who", "bob"), "It is approved in entry 3"),
+        (("decide", "2", "--refuse", "--why", "y", "--who", "bob"), "It is refused in entry 3"),
+        (("withdraw", "2", "--why", "y", "--who", "cat"), "Request 2 is withdrawn"),
+    ],
+    ids=lambda one: " ".join(one[:3]) if isinstance(one, tuple) else "",
+)
+def test_what_becomes_of_requests_stands_though_nobody_is_told(command, told, tmp_path, run):
+    place = tmp_path / "l.ledger"
+    ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
+    ledger.requests.submit("[county]~5", who="cat", why="x")
+    act, *more = command
+    code, err = full("ledger", act, place, *more)
+    assert code == 0
+    (warning,) = without_progress(err)
+    assert warning.startswith("warning: standard output cannot be written")
+    assert told in warning
+    assert len(ledger.history()) == 3
+    again, out, err = run("ledger", act, place, *more)
+    assert (again, without_progress(err)) == (0, [])
+    assert "request 2" in out or "request 3" in out
+    assert len(ledger.history()) == 3
+
+
+def test_what_is_decided_is_written_where_it_was_asked_for(tmp_path, run):
+    place = tmp_path / "l.ledger"
+    ledger = Ledger.create(place, TABLE, keep_table=True, who="ann")
+    ledger.requests.submit("[county]~5", who="cat", why="x")
+    decision = ("ledger", "decide", place, "2", "--approve", "--why", "y", "--who", "bob")
+    code, out, _ = run(*decision, "--format", "json", "-o", tmp_path / "done.json")
+    assert (code, out) == (0, "")
+    written = json.loads((tmp_path / "done.json").read_text())
+    assert (written["status"], written["entry"], written["decided_by"]) == ("approved", 3, "bob")
+    assert (tmp_path / "done.json").stat().st_mode & 0o077 == 0
+    code, out, err = run(*decision, "-o", "/dev/full")
+    assert (code, out) == (0, "")
+    assert "/dev/full cannot be written: No space left on device. It is approved in entry 3" in err
+
+
+def test_a_person_is_recorded_though_nobody_is_told(tmp_path):
+    place = tmp_path / "l.ledger"
+    ledger = Ledger.create(place, TABLE, who="ann")
+    code, err = full("ledger", "people", place, "ann", "--roles", "administers", "--who", "ann")
+    assert code == 0
+    assert "ann is recorded" in err
+    assert [one.name for one in ledger.people.all()] == ["ann"]
 
 
 def test_what_is_out_is_not_recorded_again_whoever_asks_for_whatever_reason(ledger):

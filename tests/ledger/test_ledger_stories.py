@@ -186,7 +186,8 @@ def test_sets_that_may_follow_together(tmp_path):
 
 def test_a_frontier_of_rules_that_more_may_heal_makes_no_promise(tmp_path):
     table = cb.Table(DOMAIN, [[1, 2], [3, 4]])
-    ledger = Ledger.create(tmp_path / "l", table, independent=True, keep_table=True, who="ann")
+    how = {"independent": True, "keep_table": True, "who": "ann"}
+    ledger = Ledger.create(tmp_path / "l", table, policy="opensafely", **how)
     found = ledger.frontier()
     assert "[a,b]" in found.unsafe
     assert found.never == ()

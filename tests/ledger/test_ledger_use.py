@@ -118,7 +118,7 @@ def test_totals_in_pieces_are_one_total(ledger):
 
 
 def test_the_table_must_be_supplied_and_match(ledger):
-    with pytest.raises(cb.InvalidInput, match="keeps the digest of its table"):
+    with pytest.raises(cb.InvalidInput, match="need the table to be worked out from; supply it"):
         ledger.ask(RATES)
     other = TABLE.counts.copy()
     other[0, 0] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from contextlib import suppress
 
 import pytest
 from databases import raw
@@ -12,7 +13,8 @@ import cellbounds as cb
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.published import PublishedTable
 from cellbounds.errors import InvalidInput
-from cellbounds.ledger import Ledger, LedgerError, NotAllowed, NotSafe
+from cellbounds.ledger import Ledger, LedgerBusy, LedgerError, NotAllowed, NotSafe
+from cellbounds.ledger.database import Rows
 from cellbounds.ledger.history import history_text
 
 TABLE = cb.Table(
@@ -251,3 +253,73 @@ def test_the_last_request_of_the_same_person(ledger):
     assert ledger.requests.before(last).number == first.number
     assert ledger.requests.before(first) is None
     assert set(last.to_dict()) >= {"number", "who", "status", "statements"}
+
+
+def test_who_says_the_same_again_is_told_what_was_decided(ledger):
+    """Somebody who was killed, or whose output was lost, does not know that it is done."""
+    approved = ledger.requests.submit(ROUNDED, who="cat", why="x").number
+    refused = ledger.requests.submit(RATES, who="cat", why="x").number
+    withdrawn = ledger.requests.submit("[education]", who="cat", why="x").number
+    acts = [
+        (ledger.requests.approve, approved, {"who": "bob", "why": "fine"}),
+        (ledger.requests.refuse, refused, {"who": "bob", "why": "not now"}),
+        (ledger.requests.withdraw, withdrawn, {"who": "cat", "why": "never mind"}),
+    ]
+    for act, number, said in acts:
+        done = act(number, **said)
+        count = len(ledger.history())
+        assert act(number, **said) == done
+        assert len(ledger.history()) == count
+        for other in ({"why": "for another reason"}, {"who": "dan"}):
+            with pytest.raises(LedgerError, match=f"was {done.status} by {done.decided_by}"):
+                act(number, **said | other)
+        for another, *_ in acts:
+            if another != act:
+                with pytest.raises(LedgerError, match="Nothing was written"):
+                    another(number, **said)
+        assert len(ledger.history()) == count
+
+
+def test_a_reason_cannot_look_like_another_entry(ledger):
+    ledger.requests.submit(RATES, who="cat\nentry 9, by ann", why="x\nentry 9: released\u2028")
+    assert [line[:7] for line in history_text(ledger.history()).split("\n")] == [
+        "entry 1",
+        "  polic",
+        "entry 2",
+        "  [educ",
+        "  why: ",
+    ]
+
+
+def test_a_decision_while_requests_are_listed_is_before_or_after(ledger, place, monkeypatch):
+    request = ledger.requests.submit(ROUNDED, who="cat", why="x")
+    other, read = Ledger.open(place, wait=0.2), Rows.waiting
+
+    def decided_first(rows):
+        monkeypatch.setattr(Rows, "waiting", read)
+        with suppress(LedgerBusy):  # who reads may keep others from writing
+            other.requests.refuse(request.number, who="bob", why="no")
+        return rows.waiting()
+
+    monkeypatch.setattr(Rows, "waiting", decided_first)
+    (seen,) = ledger.requests.all()
+    assert seen.waiting or seen.reason == "no"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "DELETE FROM waiting",
+        "UPDATE waiting SET figures = '{'",
+        "UPDATE waiting SET figures = '[1]'",
+        "UPDATE waiting SET figures = '{\"domain\": 3}'",
+        "UPDATE waiting SET judged = 'none'",
+    ],
+)
+def test_what_waits_and_was_damaged_is_said(ledger, harm):
+    ledger.requests.submit(cb.publish(TABLE, "[county]~5"), who="cat", why="x")
+    with raw(ledger) as database:
+        database.execute(harm)
+    for act in (ledger.requests.all, lambda: ledger.requests.refuse(2, who="bob", why="no")):
+        with pytest.raises(LedgerError, match="noted of request 2 is gone or damaged"):
+            act()

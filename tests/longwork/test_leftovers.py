@@ -280,6 +280,20 @@ def test_confidential_files_are_for_their_owner(tmp_path, mask, run):
     assert {mode_of(one) for one in public} == {0o666 & ~mask}
 
 
+def test_what_is_told_of_protecting_is_for_the_owner(tmp_path, mask, run):
+    table, asked = cb.datasets.path("delinquent"), "[county,education]"
+    private = [tmp_path / name for name in ("in.csv", "in.xlsx", "told.txt", "told.json")]
+    public = [tmp_path / name for name in ("out.csv", "out.xlsx", "said.toml")]
+    first = ("--internal", private[0], "--public", public[0], "-o", private[2])
+    assert run("protect", table, asked, *first)[0] == 0
+    more = ("--internal", private[1], "--public", public[1], "--release", public[2])
+    assert run("protect", table, asked, "--method", "round", *more)[0] == 0
+    how = ("--method", "round", "--format", "json", "-o", private[3])
+    assert run("compare", table, asked, *how)[0] == 0
+    assert {mode_of(one) for one in private} == {0o600}
+    assert {mode_of(one) for one in public} == {0o666 & ~mask}
+
+
 def test_what_a_ledger_tells_its_owner_is_for_the_owner(tmp_path, run):
     table, ledger = cb.datasets.path("delinquent"), tmp_path / "x.ledger"
     assert run("ledger", "init", ledger, "--table", table, "--keep-table")[0] == 0
@@ -294,6 +308,8 @@ def test_what_a_ledger_tells_its_owner_is_for_the_owner(tmp_path, run):
                 ["history", ledger],
                 ["history", ledger, "--format", "html", "--table", table],
                 ["export", ledger, "--internal"],
+                ["requests", ledger],
+                ["requests", ledger, "--format", "json"],
             ]
         ):
             assert run("ledger", *arguments, "-o", tmp_path / str(number))[0] in (0, 1)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import pkgutil
+from importlib import import_module
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -18,12 +21,42 @@ WRONG = ["0", "-1", "nan", "inf"]
 DOMAIN = cb.Domain({"a": ["a0", "a1"], "b": ["b0", "b1"]})
 TABLE = cb.Table(DOMAIN, np.array([[5, 6], [7, 8]]))
 
-FUNCTIONS = [
-    name
-    for name in cb.__all__
-    if inspect.isfunction(getattr(cb, name))
-    and "seconds" in inspect.signature(getattr(cb, name)).parameters
-]
+SERVED = {"serve": "serve {table} --no-open"}
+"""What takes it and goes on until it is ended: there is nothing to wait for."""
+
+
+def takes_seconds(value):
+    return inspect.isfunction(value) and "seconds" in inspect.signature(value).parameters
+
+
+def public_functions():
+    """The name of every public function that takes it, of the namespaces too."""
+    for place, names in (
+        ("", cb.__all__),
+        *((f"{n}.", getattr(cb, n).__all__) for n in NAMESPACES),
+    ):
+        for name in names:
+            if takes_seconds(attrgetter(place + name)(cb)):
+                yield place + name
+
+
+def public_methods():
+    """Every method with a budget of every class, wherever it is: what functions return has some."""
+    for module in pkgutil.walk_packages(cb.__path__, "cellbounds."):
+        if module.name.rpartition(".")[2].startswith("_"):
+            continue
+        for kind in vars(import_module(module.name)).values():
+            if inspect.isclass(kind) and kind.__module__ == module.name:
+                for name, value in vars(kind).items():
+                    budgeted = (
+                        takes_seconds(value) and "budget" in inspect.signature(value).parameters
+                    )
+                    if budgeted and not name.startswith("_"):
+                        yield f"{kind.__name__}.{name}"
+
+
+NAMESPACES = ["datasets", "policies", "priors", "utility"]
+FUNCTIONS = list(public_functions())
 
 
 def timed_commands(*path):
@@ -40,39 +73,43 @@ def timed_commands(*path):
 def test_every_function_and_command_is_tried():
     assert len(FUNCTIONS) >= 14
     assert set(FUNCTIONS) <= {name.partition(",")[0] for name in QUESTIONS}
-    assert set(timed_commands()) == {name.partition(",")[0] for name in COMMANDS}
+    assert set(timed_commands()) == {name.partition(",")[0] for name in {**COMMANDS, **SERVED}}
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_refuse_it_before_anything_else(name, wrong):
     with pytest.raises(cb.InvalidInput, match="seconds="):
-        getattr(cb, name)(seconds=float(wrong))
+        attrgetter(name)(cb)(seconds=float(wrong))
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_methods_refuse_it(tmp_path, wrong):
     seconds, release = float(wrong), cb.publish(TABLE, "[a]")
     ledger = cb.Ledger.create(tmp_path / "a.ledger", TABLE, who="ann")
-    answer = cb.attainable(release)
-    signed = {"table": TABLE, "why": "tried", "seconds": seconds}
-    asked = [
-        lambda: ledger.ask("[a]", table=TABLE, seconds=seconds),
-        lambda: ledger.commit("[a]", **signed),
-        lambda: ledger.refuse("[a]", **signed),
-        lambda: ledger.set_policy("strict", **signed),
-        lambda: ledger.grow(TABLE, why="tried", seconds=seconds),
-        lambda: ledger.revise(TABLE, why="tried", seconds=seconds),
-        lambda: ledger.refine(TABLE, why="tried", seconds=seconds),
-        lambda: ledger.frontier(table=TABLE, seconds=seconds),
-        lambda: answer.certificate(seconds=seconds),
-        lambda: cb.audit(TABLE, release).report(seconds=seconds),
-        lambda: cb.synthesize(release).compare(TABLE, seconds=seconds),
-    ]
-    for ask in asked:
+    ledger.requests.submit("[a]", who="bob", why="tried")
+    table, signed = {"table": TABLE}, {"table": TABLE, "why": "tried"}
+    asked = {
+        "Ledger.ask": (ledger, ["[a]"], table),
+        "Ledger.commit": (ledger, ["[a]"], signed),
+        "Ledger.refuse": (ledger, ["[a]"], signed),
+        "Ledger.set_policy": (ledger, ["strict"], signed),
+        "Ledger.grow": (ledger, [TABLE], {"why": "tried"}),
+        "Ledger.revise": (ledger, [TABLE], {"why": "tried"}),
+        "Ledger.refine": (ledger, [TABLE], {"why": "tried"}),
+        "Ledger.frontier": (ledger, [], table),
+        "Requests.judge": (ledger.requests, [2], table),
+        "Requests.approve": (ledger.requests, [2], signed),
+        "Requests.refuse": (ledger.requests, [2], signed),
+        "CertifiedAnswer.certificate": (cb.attainable(release), [], {}),
+        "Audit.report": (cb.audit(TABLE, release), [], {}),
+        "Synthetic.compare": (cb.synthesize(release), [TABLE], {}),
+    }
+    assert set(asked) == set(public_methods())
+    for name, (value, given, named) in asked.items():
         with pytest.raises(cb.InvalidInput, match="seconds="):
-            ask()
-    assert len(ledger.history()) == 1
+            getattr(value, name.partition(".")[2])(*given, **named, seconds=seconds)
+    assert len(ledger.history()) == 2
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +118,9 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *SERVED])
 def test_commands_refuse_it(run, files, name, wrong):
-    words = [word.format(**files) for word in COMMANDS[name].split()]
+    words = [word.format(**files) for word in {**COMMANDS, **SERVED}[name].split()]
     code, _, error = run(*words, "--seconds", wrong)
     assert code == 2, error
     assert "seconds" in error

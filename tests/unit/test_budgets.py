@@ -28,8 +28,8 @@ from cellbounds.ledger import NotSafe
 from cellbounds.report.audit_text import render
 from cellbounds.report.filing import build_report
 from cellbounds.report.pages.content import ReportLimits
-from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
-from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted
+from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running
+from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted, watched
 from cellbounds.runtime.workers import Until
 from cellbounds.solvers.general import solutions, strategy
 from cellbounds.solvers.general.pool import TablePool
@@ -53,6 +53,14 @@ def spent(monkeypatch):
     """Every budget is spent as soon as there is one table."""
     monkeypatch.setattr(Budget, "spent", property(always(True)))
     monkeypatch.setattr(Search, "by_pushing", always(0))
+
+
+def test_a_part_sets_an_alarm_where_none_is_set():
+    with running(Budget.of(60), stops=True):
+        assert not watched()
+    with running(Budget.of(60), parts=True):
+        assert watched()
+    assert not watched()
 
 
 def enclosed(answer, truth):

@@ -1118,3 +1118,17 @@ def test_a_listed_value_out_of_reach_does_not_make_a_release_impossible():
     )
     answer = cb.bounds(release, over=["c"])
     assert (answer.lower.tolist(), answer.upper.tolist()) == ([0, 0, 0], [4, 1, 3])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounded_solutions_of_programs_attain_their_bounds(seed):
+    """Of complete margins, however small: nothing is left for walks and integer programs."""
+    rng, names = np.random.default_rng(seed), "abcde"
+    counts = rng.poisson(rng.gamma(1.0, 8, size=(2,) * 5))
+    table = cb.Table(cb.Domain({name: [0, 1] for name in names}), counts)
+    pairs = [f"[{a},{b}]" for a, b in itertools.combinations(names, 2)]
+    search = cb.bounds(cb.publish(table, *pairs))._source.search
+    left = {step: left for step, _, left in search.history}
+    assert left["walks"] > 20
+    assert left["programs and guided walks"] == 0
+    assert search.pool.ends.tolist() == search.proven.tolist()

@@ -71,12 +71,20 @@ def refused(run, *arguments):
         ["attack", "outside.toml", "--allow-outside"],
         ["explore", "t.csv", "--response", "b", "--merge-levels", "/dev/null"],
         ["verify", "/dev/null"],
+        ["show", "/dev/null"],
+        ["compare", "/dev/null", "[a]"],
+        ["protect", "/dev/null", "[a]"],
+        ["protect", "t.csv", "[a]", "--cost", "/dev/null"],
+        ["protect", "t.csv", "[a]", "--earlier", "/dev/null"],
+        ["ledger", "people", "t.ledger", "ann", "--password-file", "/dev/null"],
     ],
 )
 def test_devices_are_refused(run, here, arguments):
     for name in ("device.toml", "device.yaml"):
         (here / name).symlink_to("/dev/null")
     (here / "outside.toml").write_text(RELEASE.format('"/dev/null"'))
+    if "t.ledger" in arguments:
+        assert run("ledger", "init", "t.ledger", "--table", "t.csv")[0] == 0
     assert "is a device" in refused(run, *arguments)
 
 

@@ -55,7 +55,7 @@ def test_every_type_is_read_as_the_same_table(name, tmp_path):
     if telling:
         flags = dict.fromkeys(files.PRIMARY, "primary")
         assert table.flags == flags | dict.fromkeys(files.SECONDARY, "secondary")
-        assert "true counts of 8 hidden cells" in str(published)
+        assert "true counts (8 hidden cells)" in str(published)
     assert intervals(published) == files.BOUNDS
 
 

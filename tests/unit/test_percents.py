@@ -185,3 +185,62 @@ def test_excel_shows_fewer_decimals_than_it_stores(tmp_path):
     [percents] = published.tables[0].percents
     assert percents.figures["North", "Men"] == "33.3"
     assert "stores more decimals of 4 figures than it shows" in str(published)
+
+
+def test_columns_of_different_decimals_are_read_as_they_are_printed(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "Region,Men,Men (%),Women,Women (%),All\n"
+        "North,x,42.9,x,57.14,7\n"
+        "South,2,50.0,2,50.00,4\n"
+        "Total,x,45.5,x,54.55,11\n"
+    )
+    published = cb.read_published(path)
+    [percents] = published.tables[0].percents
+    assert percents.figures["North", "Men"] == "42.9"
+    assert "1 or 2 decimals" in str(published)
+    assert cb.attainable(published.release)["North", "Men"] == {3}
+
+
+def test_decimals_that_are_left_out_are_zeros_only_beside_others_of_their_column(tmp_path):
+    path = tmp_path / "table.csv"
+    # Of 6: a third is 33 without decimals, and 33.00 is none of six.
+    path.write_text(
+        "Region,Men,Men %,Women,Women %,All,All %\n"
+        "North,2,17,1,8.3,3,25\n"
+        "South,x,x,x,58.3,9,75\n"
+        "Total,x,33,x,66.7,12,100\n"
+    )
+    published = cb.read_published(path, percents="total")
+    assert cb.attainable(published.release, over=["column"])["Men"] == {4}
+
+
+def test_one_figure_that_fits_by_chance_is_asked_about(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("Region,Men,%,Women,%\nNorth,2,40.0,x,0.0\nSouth,3,x,x,x\n")
+    with pytest.raises(cb.InvalidInput, match=r"may be .*within column.*--percents total"):
+        cb.read_published(path)
+
+
+def test_a_base_that_only_other_totals_tell(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "Region,Sex,count,percent\n"
+        "North,Men,x,9.5\nNorth,Women,x,61.9\nNorth,All,15,71.4\n"
+        "South,Men,5,23.8\nSouth,Women,1,4.8\nSouth,All,6,28.6\n"
+    )
+    # Of all of one sex, or of everybody: both are 15 of 21.
+    with pytest.raises(cb.InvalidInput, match="within Sex or a percentage within everybody"):
+        cb.read_published(path)
+    published = cb.read_published(path, percents="total")
+    assert "as 4 cells confirm" in str(published)
+    assert cb.attainable(published.release)["North", "Men"] == {2}
+
+
+def test_a_label_keeps_its_letters_beside_short_ones(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "Region,what,Men,Women,All\nNorth,n,3,1,4\n,Percent,75.0,25.0,100.0\n"
+        "South,n,2,3,5\n,Percent,40.0,60.0,100.0\n"
+    )
+    assert "'Percent'" in str(cb.read_published(path))

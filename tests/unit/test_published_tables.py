@@ -15,8 +15,11 @@ import pytest
 import cellbounds as cb
 from cellbounds.data.marks import legend_of
 from cellbounds.data.published import HIDDEN, UNKNOWN, ZERO
+from cellbounds.disclosure import published_cells
 from cellbounds.disclosure.policies.intruder import Intruder
 from cellbounds.disclosure.published_cells import work_out
+from cellbounds.report.published_report import render
+from cellbounds.runtime.interrupts import Late
 
 # A hidden cell of North follows from its row, and the other one from its column.
 ROWS = [
@@ -359,7 +362,10 @@ def test_true_counts_in_a_file_are_not_used():
     table = PublishedTable(where="t", hierarchies=trees, entries=entries, truths={("x",): 2})
     published = Published((table,), release_of([table]))
     assert found(published) == {("x",): {0, 1, 2, 3}, ("y",): {0, 1, 2, 3}}
-    assert "true counts of 1 hidden" in table.understood()
+    assert "holds true counts (1 hidden cell)" in table.understood()
+    shown = render(work_out(published), "table").split("\n\n")
+    assert "t holds true counts (1 hidden cell)" in shown[0]
+    assert sum("true counts" in block for block in shown) == 1
     with pytest.raises(cb.InvalidInput, match="none of 'a'"):
         PublishedTable(where="t", hierarchies=trees, entries={("w",): 1})
 
@@ -374,6 +380,12 @@ def test_the_commands(tmp_path, run):
     assert code == 1
     assert "x = 4" in out
     assert out.startswith("2 counts are hidden, 2 of them can be worked out exactly")
+    heads = [block.splitlines()[0].strip() for block in out.split("\n\n")]
+    assert [head.partition(",")[0] for head in heads[1:3]] == [
+        "Cells that do not show their count",
+        "As printed",
+    ]
+    assert heads[3] == str(path)
     code, out, _ = run("attack", str(path), "--format", "json")
     content = json.loads(out)
     schema = resources.files("cellbounds.report") / "schemas" / "published-1.schema.json"
@@ -392,6 +404,20 @@ def test_the_commands(tmp_path, run):
     assert (code, "--marks" in err) == (2, True)
     code, out, _ = run("attack", str(path), "--marks", "x=unknown")
     assert code == 0
+
+
+def test_nothing_is_worked_out_where_every_count_is_shown(tmp_path, run):
+    path = tmp_path / "t.csv"
+    path.write_text(csv_of(ROWS).replace("North,x", "North,4").replace("South,x", "South,6"))
+    code, out, _ = run("attack", str(path))
+    assert (code, out.splitlines()[0]) == (0, "Every count is shown: there is nothing to work out")
+
+
+def test_labels_may_be_in_a_column_that_is_called_like_counts(tmp_path):
+    lines = [f"{a},{b},{k}" for k, (a, b) in enumerate([("p", "y"), ("p", "z"), ("q", "y")], 1)]
+    published = read("\n".join(["a,n,count", *lines]), tmp_path)
+    assert published.tables[0].variables == ("a", "n")
+    assert published.tables[0].entries["p", "z"] == 2
 
 
 def test_three_hidden_counts_that_add_up_to_three_are_each_one(tmp_path):
@@ -500,6 +526,22 @@ def test_a_policy_judges_what_rounded_figures_can_be(tmp_path, run):
     assert status == 0
     assert "SAFE under the policy small-counts: no rule is broken" in said
     assert "4 counts are hidden and 8 counts are rounded or noisy" in said
+
+
+def test_what_is_late_is_left_open(tmp_path, monkeypatch):
+    published = read(csv_of(ROWS), tmp_path)
+    asked = []
+
+    def late(*_, **__):
+        asked.append(1)
+        raise Late
+
+    with monkeypatch.context() as patched:
+        patched.setattr(published_cells, "attainable", late)
+        risk = work_out(published)
+    assert asked
+    assert (risk.outcome, risk.unsettled) == (cb.Outcome.UNDECIDED, 2)
+    assert work_out(published).outcome is cb.Outcome.UNSAFE
 
 
 def test_a_hidden_grand_total_is_worked_out(tmp_path):

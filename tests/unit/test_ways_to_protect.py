@@ -160,6 +160,32 @@ def test_a_late_way_is_undecided(table):
     assert found.outcome is not cb.Outcome.UNSAFE
 
 
+def test_a_spent_budget_hides_all_that_may_be(table):
+    done = cb.protect(table, ALL, seconds=1e-9)
+    assert done.stopped
+    assert done.changed == done.asked - 1  # N is shown
+    ranged = cb.protect(table, ALL, method="intervals", seconds=1e-9)
+    assert not ranged.unprotected  # what was not looked at is not said to be lost
+
+
+def test_ways_that_were_not_tried_are_said(table):
+    late = cb.compare(table, ALL, seconds=1e-9)
+    assert [way.result for way in late] == [None] * 4
+    assert {way.why for way in late} == {"not tried: the budget was spent on other ways"}
+
+
+def test_titles_count_what_was_done():
+    domain = cb.Domain({"sex": ["f", "m"], "place": ["N", "S"]})
+    easy = cb.Table(domain, [[10, 20], [30, 40]])
+    for method in ("suppress", "intervals", "recode"):
+        shown = str(cb.protect(easy, "[sex,place]", method=method))
+        first = shown.splitlines()[0]
+        assert first.endswith("all 5 figures are shown as they are"), shown
+        assert "stay" not in shown
+    one = str(cb.protect(cb.Table(domain, [[1, 20], [30, 40]]), "[sex+,place+]"))
+    assert "1 of 1 small count stays uncertain" in " ".join(one.split())
+
+
 def test_compare_as_a_command(run, tmp_path):
     ran = run("compare", "t.csv", ALL, "--method", "round", "--base", 3, "--format", "json")
     assert ran.return_value == 0

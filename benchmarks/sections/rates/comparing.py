@@ -42,6 +42,7 @@ def compare(section: str, instance: Instance, effort: Budget, seed: int) -> list
     Mismatch
         If two methods disagree and the disagreement is not a refuted claim in floating point.
     """
+    publications.warm_up()
     publication = publications.publish(instance)
     release = publications.build_release(publication)
     rates, scale, total = instance.rates, instance.scale, instance.total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,15 +113,20 @@ def write_lines(entry: Entry, *lines: str) -> int:
     return options.SAFE
 
 
+def recorded(entry: Entry | None) -> AbstractContextManager[None]:
+    """Write what there is to say about an entry, if there is one: it stands."""
+    return standing("" if entry is None else f"It is {entry.kind} in entry {entry.number}")
+
+
 @contextmanager
-def recorded(entry: Entry | None) -> Iterator[None]:
-    """Write what there is to say about an entry: it stands, whether or not that can be written."""
+def standing(what: str) -> Iterator[None]:
+    """Write what there is to say about what was done: it stands, whether or not that is written."""
     try:
         yield
     except InvalidInput as problem:
-        if entry is None:
+        if not what:
             raise
-        say(f"warning: {problem}. It is {entry.kind} in entry {entry.number}")
+        say(f"warning: {problem}. {what}")
 
 
 def opened(given: Given, *, confirm_time: bool = False) -> Ledger:

@@ -15,17 +15,18 @@ from cellbounds.cli.ledger_commands import (
     opened,
     place_argument,
     signed_options,
+    standing,
     subcommand,
     wait_option,
     who_option,
     write_answer,
-    write_lines,
 )
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import write_text
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import NotSafe, Request
 from cellbounds.runtime.inputs import read_bytes, utf8_text
+from cellbounds.text import on_one_line
 
 __all__ = ["ledger"]
 
@@ -33,10 +34,11 @@ number_argument = click.argument("number", type=options.WHOLE)
 
 
 def told(request: Request) -> str:
-    """A request on one line."""
+    """A request on one line, which nobody's words can make look like two."""
     what = ", ".join((*request.statements, *(["N"] if request.total else [])))
     text = f"request {request.number} by {request.who}, {request.status}: {what}"
-    return text if request.waiting else f"{text} (by {request.decided_by}: {request.reason})"
+    ended = "" if request.waiting else f" (by {request.decided_by}: {request.reason})"
+    return on_one_line(f"{text}{ended}")
 
 
 @subcommand
@@ -71,7 +73,9 @@ def request(given: Given) -> int:
         what = read_release(path) if named else texts
         how = {"total": not given.no_total, "version": given.about}
         made = (requests.submit(what, **how, **signed),)
-    write_text("".join(f"{told(one)}\n" for one in made), None)
+    entries = "entry" if len(made) == 1 else "entries"
+    with standing(f"It is requested in {entries} {', '.join(str(one.number) for one in made)}"):
+        write_text("".join(f"{told(one)}\n" for one in made), None)
     return options.SAFE
 
 
@@ -90,7 +94,10 @@ def requests(given: Given) -> int:
     if given.style == "json":
         text = json_text({"requests": [one.to_dict() for one in listed]}, indent=2)
     else:
-        text = "".join(f"{told(one)}\n  why: {one.why}\n" for one in listed) or "no requests\n"
+        text = (
+            "".join(f"{told(one)}\n  why: {on_one_line(one.why)}\n" for one in listed)
+            or "no requests\n"
+        )
     write_text(text, given.output, given.style, private=True)
     return options.SAFE
 
@@ -107,6 +114,8 @@ def decide(given: Given) -> int:
     It is judged with everything that is out by then; what is not safe is not released, and the
     request goes on waiting.
     """
+    from cellbounds.report.formats import json_text
+
     if given.approve is None:
         raise InvalidInput("neither --approve nor --refuse; say which")
     check_written(given, given.output)
@@ -116,8 +125,13 @@ def decide(given: Given) -> int:
             done = act(given.number, **how)
     except NotSafe as refused:
         return write_answer(refused.answer, given.style, given.output)
-    entry = book.history()[(done.entry or done.number) - 1]
-    return write_lines(entry, told(done), f"recorded as entry {entry.number}")
+    number = done.entry or done.number
+    text = f"{told(done)}\nrecorded as entry {number}\n"
+    if given.style == "json":
+        text = f"{json_text(done.to_dict(), indent=2)}\n"
+    with standing(f"It is {done.status} in entry {number}"):
+        write_text(text, given.output, given.style, private=True)
+    return options.SAFE
 
 
 @subcommand
@@ -129,7 +143,8 @@ def decide(given: Given) -> int:
 def withdraw(given: Given) -> int:
     """Take back request NUMBER; who asked for it can."""
     done = opened(given).requests.withdraw(given.number, who=given.who, why=given.why)
-    write_text(f"{told(done)}\n", None)
+    with standing(f"Request {done.number} is withdrawn"):
+        write_text(f"{told(done)}\n", None)
     return options.SAFE
 
 
@@ -174,5 +189,6 @@ def people(given: Given) -> int:
         person = book.add(given.name, roles, **how)
     else:
         person = book.change(given.name, roles=roles, active=given.active, **how)
-    write_text(f"{person.name}: {', '.join(sorted(person.roles))}\n", None)
+    with standing(f"{person.name} is recorded"):
+        write_text(f"{person.name}: {', '.join(sorted(person.roles))}\n", None)
     return options.SAFE

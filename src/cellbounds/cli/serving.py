@@ -11,6 +11,7 @@ import click
 from cellbounds.cli import options
 from cellbounds.cli.options import Given, option
 from cellbounds.cli.outputs import check_outputs, say
+from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.files import library, write_whole
 
 
@@ -57,6 +58,7 @@ def serve(given: Given) -> int:
     from cellbounds.web.settings import Settings, listed
 
     check_outputs([given.token_file], [given.what, *given.tables])
+    Budget(given.seconds)  # refused here, by the name it has here
     settings = Settings(
         host=given.host,
         port=given.port,

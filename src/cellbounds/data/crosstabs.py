@@ -201,25 +201,41 @@ def _goes_on(block: _Block, legend: Legend) -> bool:
     return not _is_body(block.rows[0], legend)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """A table on its sheet: the texts without empty columns, and how to read them."""
+
+    where: str
+    title: str
+    rows: list[list[str]]
+    places: _Places
+    legend: Legend
+    layout: Layout
+
+    @property
+    def names(self) -> list[str]:
+        """What the first row calls the columns."""
+        return [text.strip() for text in self.rows[0]]
+
+
 def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout) -> SheetTable:
     title = " ".join(filter(None, [grid.title, block.title]))
     columns = [k for k in range(len(block.rows[0])) if any(_filled(row[k]) for row in block.rows)]
     rows = [[row[k] for k in columns] for row in block.rows]
+    sheet = _Sheet(where, title, rows, _Places(block.numbers, columns), legend, layout)
     told = 1 if _looks_tidy(rows, legend, layout) else layout.header or grid.header
     header = _header_rows(where, rows, legend, told)
-    places = _Places(block.numbers, columns)
-    names = [text.strip() for text in rows[0]]
     if header == 1:
-        tidy = _tidy_columns(where, rows, legend, names, layout, grid.index)
+        tidy = _tidy_columns(sheet, layout.index or grid.index)
         if tidy is not None:
-            return _tidy(where, title, rows, places, names, legend, *tidy)
+            return _tidy(sheet, *tidy)
     index = layout.index or grid.index or _index_columns(rows[header:], legend)
     if not 1 <= index < len(columns):
         raise InvalidInput(
             f"{where}: {index} index columns of {len(columns)} columns; a table has at least one "
             "of labels and one of figures (--index N)"
         )
-    return _wide(where, title, rows, places, header, index, grid.column_names, legend, layout)
+    return _wide(sheet, header, index, grid.column_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,16 +280,10 @@ def _index_columns(body: list[list[str]], legend: Legend) -> int:
     return index
 
 
-def _tidy_columns(
-    where: str,
-    rows: list[list[str]],
-    legend: Legend,
-    names: list[str],
-    layout: Layout,
-    index: int | None,
-) -> tuple[list[int], int] | None:
+def _tidy_columns(sheet: _Sheet, index: int | None) -> tuple[list[int], int] | None:
     """The columns of labels and of counts, if there is a line for each cell; else None."""
-    count = None
+    where, rows, legend, layout = sheet.where, sheet.rows, sheet.legend, sheet.layout
+    names, count = sheet.names, None
     if layout.count is not None:
         if layout.count not in names:
             raise InvalidInput(
@@ -283,7 +293,9 @@ def _tidy_columns(
         count = names.index(layout.count)
     else:
         told = [place for place, name in enumerate(names) if name.lower() in COUNT_NAMES]
-        labels = index or layout.index or _index_columns(rows[1:], legend)
+        labels = index or _index_columns(rows[1:], legend)
+        # A column of labels may have such a name too.
+        told = [place for place in told if place >= labels] or told
         if told and told[0] > 0:
             count = told[0]
         elif labels == len(names) - 1:
@@ -305,16 +317,8 @@ def _tidy_columns(
     return (left, count) if left else None
 
 
-def _tidy(
-    where: str,
-    title: str,
-    rows: list[list[str]],
-    places: _Places,
-    names: list[str],
-    legend: Legend,
-    labels: list[int],
-    count: int,
-) -> SheetTable:
+def _tidy(sheet: _Sheet, labels: list[int], count: int) -> SheetTable:
+    where, rows, names, legend = sheet.where, sheet.rows, sheet.names, sheet.legend
     variables = tuple(names[place] for place in labels)
     for name in variables:
         if not name or variables.count(name) > 1:
@@ -326,7 +330,7 @@ def _tidy(
     stands: dict[Labels, str] = {}
     for line, row in enumerate(rows[1:], start=1):
         cell = tuple(row[place].strip() for place in labels)
-        _put(where, cells, stands, cell, row[count], places.name(line, count))
+        _put(where, cells, stands, cell, row[count], sheet.places.name(line, count))
     others, percents = list[str](), list[SheetPercents]()
     for place in (k for k in range(len(names)) if k not in (*labels, count)):
         texts = [row[place] for row in rows[1:]]
@@ -341,7 +345,7 @@ def _tidy(
     if others:
         notes.append(f"other columns are not read: {', '.join(map(repr, others))}")
     return SheetTable(
-        where, title, variables, cells, stands, {}, tuple(notes), True, tuple(percents)
+        where, sheet.title, variables, cells, stands, {}, tuple(notes), True, tuple(percents)
     )
 
 
@@ -354,27 +358,21 @@ def _put(
     place: str,
 ) -> None:
     if cell in cells:
+        remedy = "--index N and --header N say how many columns and rows hold labels"
+        if "" in cell:
+            remedy += "; write a label that stands for several rows into each of them"
         raise InvalidInput(
             f"{where}, cells {stands[cell]} and {place} both have the labels {cell}; each cell "
-            "stands once (--index N and --header N say how many columns and rows hold labels)"
+            f"stands once ({remedy})"
         )
     cells[cell] = text
     stands[cell] = place
 
 
-def _wide(
-    where: str,
-    title: str,
-    rows: list[list[str]],
-    places: _Places,
-    header: int,
-    index: int,
-    told: tuple[str, ...],
-    legend: Legend,
-    layout: Layout,
-) -> SheetTable:
+def _wide(sheet: _Sheet, header: int, index: int, told: tuple[str, ...]) -> SheetTable:
+    where, rows, legend = sheet.where, sheet.rows, sheet.legend
     heads, names = _heads(rows[:header], index, told)
-    variables = list(layout.variables or names)
+    variables = list(sheet.layout.variables or names)
     if len(variables) != len(names):
         raise InvalidInput(
             f"{where}: {len(variables)} names {variables!r} for {len(names)} variables; name the "
@@ -402,7 +400,7 @@ def _wide(
     down = OtherLines.told(where, stubs, figures, legend, rows=True)
     cells: dict[Labels, str] = {}
     stands: dict[Labels, str] = {}
-    found: dict[tuple[str, bool], dict[Labels, str]] = {}
+    beside: dict[tuple[str, bool], dict[Labels, str]] = {}
     depths: dict[str, int] = {}
     for line, row in enumerate(body):
         depths.setdefault(stubs[line][-1], _indent(row[index - 1]))
@@ -413,17 +411,19 @@ def _wide(
             cell = (*stubs[own_row], *columns[own_column])
             kind = down.kinds.get(line) or across.kinds.get(place)
             if kind is None:
-                where_it_stands = places.name(header + line, column)
-                _put(where, cells, stands, cell, row[column], where_it_stands)
+                place_name = sheet.places.name(header + line, column)
+                _put(where, cells, stands, cell, row[column], place_name)
                 if (line, column) in bracketed:
-                    found.setdefault(("(%)", True), {})[cell] = bracketed[line, column]
+                    beside.setdefault(("(%)", True), {})[cell] = bracketed[line, column]
             elif line not in down.kinds or place not in across.kinds:
-                while cell in found.setdefault(kind, {}):  # two columns of the same name
+                while cell in beside.setdefault(kind, {}):  # two columns of the same name
                     kind = (f"{kind[0]}, next", kind[1])
-                found[kind][cell] = row[column]
+                beside[kind][cell] = row[column]
     deep = {} if len(set(depths.values())) == 1 else {variables[index - 1]: depths}
-    percents = tuple(SheetPercents(*kind, figures) for kind, figures in found.items())
-    return SheetTable(where, title, tuple(variables), cells, stands, deep, (), False, percents)
+    percents = tuple(SheetPercents(*kind, figures) for kind, figures in beside.items())
+    return SheetTable(
+        where, sheet.title, tuple(variables), cells, stands, deep, (), False, percents
+    )
 
 
 def _check_headings(where: str, stubs: list[list[str]], figures: list[list[str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -135,7 +136,9 @@ def _partner(place: int, labels: Sequence[Sequence[str]], counts: Sequence[int])
 def _difference(own: Sequence[str], counts: Sequence[str]) -> str:
     """What labels of percents say beyond those of the counts."""
     parts = [
-        one.replace(two, "").strip(" \u00a0()[],:;-–/") if two else one
+        re.sub(rf"(?<!\w){re.escape(two)}(?!\w)", "", one).strip(" \u00a0()[],:;-–/")
+        if two
+        else one
         for one, two in zip(own, counts, strict=True)
         if one != two
     ]

@@ -36,6 +36,9 @@ _BESIDE = re.compile(r"(.*\S)\s*\(\s*([0-9]+(?:[.,][0-9]+)?\s?%|[0-9]+[.,][0-9]+
 _BRIEF = re.compile(r"(.*\S)\s*\(\s*([0-9])\s*\)")
 _CLASS = re.compile(r"[0-9]\s*(?:%|per\s?cent)", re.IGNORECASE)
 _ROUNDINGS = ("nearest", "half-even")
+SURE = 2
+"""Figures that confirm what percents are of, where the table does not refute that it is another."""
+
 _SHIFTS = {"percent": 100, "proportion": 1}
 
 
@@ -140,6 +143,7 @@ def find_base(
         return None
     names = tuple(hierarchies)
     fitting: list[tuple[Percents, int]] = []
+    possible: dict[tuple[str, ...], Percents] = {}
     differing: list[Cell] = []
     for within in [tuple(told)] if told is not None else _bases(names):
         for unit, rounding in itertools.product(_SHIFTS, _ROUNDINGS):
@@ -147,8 +151,14 @@ def find_base(
             confirmed, wrong = _compared(read, hierarchies, entries)
             if wrong is None and (confirmed or told is not None):
                 fitting.append((read, confirmed))
+                possible.pop(within, None)
                 break
+            if wrong is None and unit == "percent":
+                possible[within] = read
             differing += [wrong] if wrong is not None and told is not None else []
+    if max((confirmed for _, confirmed in fitting), default=0) < SURE and told is None:
+        # A single figure may fit by chance.
+        fitting += [(read, 0) for read in possible.values()] if fitting else []
     what = f"{where}: the percents {percents.label!r}"
     if told is not None and not fitting:
         raise InvalidInput(
@@ -197,12 +207,24 @@ def _options(fitting: Sequence[tuple[Percents, int]]) -> str:
 
 
 def _read(percents: SheetPercents) -> dict[Cell, str]:
-    """The figures with the same number of decimals each: programs leave zeros at the end out."""
+    """The figures with the decimals that each was printed with.
+
+    Programs leave zeros at the end out, unless the table prints one: a figure then has as many
+    decimals as others of each of its levels have, as columns may differ.
+    """
     read = {cell: figure_of(text) for cell, text in percents.figures.items()}
     plain = {cell: text for cell, text in read.items() if text is not None}
-    decimals = max((len(text.partition(".")[2]) for text in plain.values()), default=0)
-    unit = Decimal(1).scaleb(-min(decimals, MOST_DECIMALS))
-    return {cell: str(Decimal(text).quantize(unit)) for cell, text in plain.items()}
+    decimals = {cell: len(text.partition(".")[2]) for cell, text in plain.items()}
+    if not any("." in text and text.endswith("0") for text in plain.values()):
+        most: dict[tuple[int, Label], int] = {}
+        for cell, count in decimals.items():
+            for place in enumerate(cell):
+                most[place] = max(most.get(place, 0), count)
+        decimals = {cell: min(most[place] for place in enumerate(cell)) for cell in plain}
+    return {
+        cell: str(Decimal(text).quantize(Decimal(1).scaleb(-min(decimals[cell], MOST_DECIMALS))))
+        for cell, text in plain.items()
+    }
 
 
 def _compared(
@@ -240,25 +262,30 @@ def _printed(base: Base, hierarchies: Mapping[str, Hierarchy]) -> Base:
 def _whole(
     base: Base, hierarchies: Mapping[str, Hierarchy], entries: Mapping[Cell, Entry]
 ) -> int | None:
-    """The count of a cell in which None stands for all codes: printed, or the sum of its parts."""
-    trees, printed = list(hierarchies.values()), _printed(base, hierarchies)
-    if printed in entries:
-        return _count(entries[printed])
-    parts = (
-        tree.leaves if code is None else (code,) for code, tree in zip(base, trees, strict=True)
-    )
-    counts = [_count(entries.get(cell)) for cell in itertools.product(*parts)]
-    shown = [count for count in counts if count is not None]
-    return sum(shown) if len(shown) == len(counts) else None
+    """The count of a cell in which None stands for all codes: printed, or the sum of its parts.
+
+    Where there is a total of some variables alone, the parts are those of the others.
+    """
+    ways = [
+        [(code,)] if code is not None else [(tree.total,), tree.leaves][tree.total is None :]
+        for code, tree in zip(base, hierarchies.values(), strict=True)
+    ]
+    for parts in itertools.product(*ways):
+        counts = [_count(entries.get(cell)) for cell in itertools.product(*parts)]
+        shown = [count for count in counts if count is not None]
+        if len(shown) == len(counts):
+            return sum(shown)
+    return None
 
 
 def said_of(percents: Percents, confirmed: int) -> str:
     """What was understood of percents, for people."""
-    decimals = len(next(iter(percents.figures.values())).partition(".")[2])
+    found = sorted({len(text.partition(".")[2]) for text in percents.figures.values()})
+    decimals = " or ".join([*map(str, found[:-1]), counted(found[-1], "decimal")])
     within = " x ".join(percents.within)
     base = f"within each {within}" if within else "of everybody"
     return (
-        f"{percents.label!r}: percents {base}, {counted(decimals, 'decimal')}, "
+        f"{percents.label!r}: percents {base}, {decimals}, "
         f"{percents.rounding}, as {counted(confirmed, 'cell')} confirm"
         + ("s" if confirmed == 1 else "")
     )

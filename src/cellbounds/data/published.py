@@ -10,6 +10,7 @@ from pathlib import Path
 from cellbounds.data.domain import Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.errors import InvalidInput
+from cellbounds.text import counted
 
 Cell = tuple[Label, ...]
 """A code for each variable of a table; totals are codes too."""
@@ -38,7 +39,7 @@ class Percents:
     within
         The variables within whose levels they add up to 100; without any, they are of everybody.
     figures
-        Each by the cell of its count: digits, with the same number of decimals.
+        Each by the cell of its count: digits, with the decimals that were printed.
     unit
         ``"percent"`` or ``"proportion"``.
     rounding
@@ -191,20 +192,30 @@ class PublishedTable:
             levels[name] = {**tree.depths(), **dict.fromkeys(tree.leaves, tree.depth)}
         return levels
 
-    def understood(self) -> str:
+    @property
+    def heading(self) -> str:
+        """Where the table is from, and its title."""
+        return f"{self.where}: {self.title}" if self.title else self.where
+
+    @property
+    def warning(self) -> str:
+        """What whoever gets the file must know; empty if it holds no true count."""
+        if not self.truths:
+            return ""
+        cells = counted(len(self.truths), "hidden cell")
+        return f"holds true counts ({cells}): not used here, but whoever gets the file has them"
+
+    def understood(self, *, warn: bool = True) -> str:
         """What was understood of the table, in a few lines."""
-        lines = [f"{self.where}" + (f": {self.title}" if self.title else "")]
+        lines = [self.heading]
         lines += [f"  {name}: {_codes(tree)}" for name, tree in self.hierarchies.items()]
         lines.append(f"  cells: {self._cells()}")
         if self.base is not None:
             lines.append(f"  numbers are multiples of {self.base}, {self.rounding or 'nearest'}")
         if self.below is not None:
             lines.append(f"  counts below {self.below} were hidden before the others were rounded")
-        if self.truths:
-            lines.append(
-                f"  the file holds the true counts of {len(self.truths):,} hidden cells; they are "
-                "not used, but whoever gets the file has them"
-            )
+        if self.truths and warn:
+            lines.append(f"  the file {self.warning}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def _cells(self) -> str:

@@ -102,7 +102,7 @@ class PublishedRisk:
     def outcome(self) -> Outcome:
         """The worst finding; without a policy, whether a suppressed count is known exactly."""
         if self.policy is not None:
-            return worst(one.outcome for some in self.findings for one in some)
+            return worst(finding.outcome for some in self.findings for finding in some)
         if self.disclosed:
             return Outcome.UNSAFE
         return Outcome.UNDECIDED if self.unsettled else Outcome.SAFE
@@ -110,12 +110,12 @@ class PublishedRisk:
     @property
     def disclosed(self) -> int:
         """How many suppressed or rounded counts are known exactly."""
-        return sum(cell.disclosed is True for one in self.tables for cell in one.hidden)
+        return sum(cell.disclosed is True for exposure in self.tables for cell in exposure.hidden)
 
     @property
     def unsettled(self) -> int:
         """Of how many cells it is open whether they are known exactly."""
-        return sum(cell.disclosed is None for one in self.tables for cell in one.cells)
+        return sum(cell.disclosed is None for exposure in self.tables for cell in exposure.cells)
 
 
 _UNSETTLED = ValueSet((), unknown=[(0, None, 1)])
@@ -179,20 +179,20 @@ def work_out(
         intruder = USUAL if policy is None else policy.against
     try:
         known = _with_zeros_shown(published, knows, intruder, budget)
-        found, notes, answers = _found(published, known, every_count, progress, budget)
+        values_of, notes, answers = _worked_out(published, known, every_count, progress, budget)
     except InconsistentRelease:
         # Zeros that are printed do not mean that none is hidden, then.
         known = informed(published.release, None, knows, intruder, effort=budget)
-        found, notes, answers = _found(published, known, every_count, progress, budget)
+        values_of, notes, answers = _worked_out(published, known, every_count, progress, budget)
     tables = tuple(
         TableRisk(
             table,
-            tuple(CellRisk(cell, found[id(table)][cell]) for cell in table.unsure),
+            tuple(CellRisk(cell, values_of[id(table)][cell]) for cell in table.unsure),
         )
         for table in published.tables
     )
     outer = sum(
-        not one.values.settled and one.disclosed is False for t in tables for one in t.cells
+        not cell.values.settled and cell.disclosed is False for t in tables for cell in t.cells
     )
     if outer:
         notes = (*notes, f"{counted(outer, 'cell is', 'cells are')} {OUTER}")
@@ -204,7 +204,7 @@ def work_out(
         notes,
         known.sentences,
         policy,
-        () if policy is None else tuple(tuple(_findings(one, policy)) for one in tables),
+        () if policy is None else tuple(tuple(_findings(exposure, policy)) for exposure in tables),
         answers,
     )
 
@@ -228,9 +228,9 @@ def _check_asked(policy: Policy) -> None:
         )
 
 
-def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
+def _findings(exposure: TableRisk, policy: Policy) -> Iterator[Finding]:
     """What rules say of hidden counts and ranges, and of the figures that are shown."""
-    table = one.table
+    table = exposure.table
     at, inexact = table.variables, frozenset(table.inexact)
     for rule in policy.rules:
         for cell, entry in table.entries.items():
@@ -242,7 +242,7 @@ def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
                 yield Finding(rule.name, Outcome.UNSAFE, at, cell, words, "hiding it", figure=True)
         if not isinstance(rule, CellRule):
             continue
-        for risk in one.cells:
+        for risk in exposure.cells:
             if table.entries[risk.labels] == UNKNOWN:
                 continue  # nothing was hidden there
             outcome, values = rule.outcome_outside(risk.values), risk.values
@@ -253,7 +253,7 @@ def _findings(one: TableRisk, policy: Policy) -> Iterator[Finding]:
             yield Finding(rule.name, outcome, at, risk.labels, words, change, values)
 
 
-def _found(
+def _worked_out(
     published: Published,
     known: Knowledge,
     every_count: bool | None,
@@ -262,7 +262,7 @@ def _found(
 ) -> tuple[dict[int, dict[Cell, ValueSet]], tuple[str, ...], tuple[Attainable, ...]]:
     """What cells can hold, table by table, what there is to say about that, and the answers."""
     asked = published.questions()
-    found: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
+    values_of: dict[int, dict[Cell, ValueSet]] = {id(table): {} for table in published.tables}
     notes, answers = list(known.notes), list[Attainable]()
     release = published.asking(known.release)
     for place, (table, question) in enumerate(asked):
@@ -270,13 +270,15 @@ def _found(
             progress(f"working out {' x '.join(question.over)}")
         part = budget.share(1 / (len(asked) - place))
         values: Iterable[ValueSet] = itertools.repeat(_UNSETTLED, len(question.cells))
-        with suppress(Unsettled):
-            wide = part.deadline is not None if every_count is None else every_count
-            answer = _asked(release, question, part)
-            answers.append(answer)
-            values = list(_values(answer, part, wide=wide))
-        found[id(table)].update(zip(question.places, values, strict=True))
-    return found, tuple(dict.fromkeys(notes)), tuple(answers)
+        if not budget.overdue:
+            # What is late leaves its cells open, and those of the margins that follow.
+            with suppress(Unsettled, Late):
+                wide = part.deadline is not None if every_count is None else every_count
+                answer = _asked(release, question, part)
+                answers.append(answer)
+                values = list(_values(answer, part, wide=wide))
+        values_of[id(table)].update(zip(question.places, values, strict=True))
+    return values_of, tuple(dict.fromkeys(notes)), tuple(answers)
 
 
 def _asked(release: Release, question: Question, budget: Budget) -> Attainable:

@@ -15,6 +15,7 @@ from typing import Any
 from cellbounds.data.spreadsheets import csv_text
 from cellbounds.ledger.chain import Entry, body_of, digest_of_text
 from cellbounds.ledger.journal import PASSING
+from cellbounds.text import on_one_line
 from cellbounds.version import __version__
 
 FORMAT = "cellbounds-ledger-history/1"
@@ -75,7 +76,7 @@ def history_text(entries: Sequence[Entry]) -> str:
         happened = ", ".join(filter(None, [kind, verdict, f"by {who}"]))
         lines.append(f"entry {number}, {at[:16].replace('T', ' ')}: {happened}")
         lines += [f"  {text}" for text in (about, why and f"why: {why}") if text]
-    return "\n".join(lines)
+    return "\n".join(map(on_one_line, lines))  # a reason may not look like another entry
 
 
 def history_csv(entries: Sequence[Entry]) -> str:

@@ -30,7 +30,7 @@ from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import Budget, stopped_late
 
 if TYPE_CHECKING:
-    from cellbounds.ledger.database import Rows, Store
+    from cellbounds.ledger.database import Rows, Store, WaitingRequest
     from cellbounds.ledger.judgement import LedgerAnswer
 
 PASSING = ("asked", "refused", "requested", "closed", "person")
@@ -287,6 +287,11 @@ class Journal:
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, the chain checked."""
         return self._checked(self.store.read(lambda rows: rows.chain()))
+
+    def entries_and_waiting(self) -> tuple[tuple[Entry, ...], dict[int, WaitingRequest]]:
+        """Every entry, and what is noted of requests that wait, at one moment."""
+        chain, noted = self.store.read(lambda rows: (rows.chain(), rows.waiting()))
+        return self._checked(chain), noted
 
     def _checked(self, chain: tuple[list[StoredEntry], ChainHead]) -> tuple[Entry, ...]:
         return understood(checked(*chain, self.place.name))

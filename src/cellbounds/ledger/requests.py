@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from cellbounds.errors import InvalidInput
+from cellbounds.errors import CellboundsError, InvalidInput
 from cellbounds.ledger.chain import Entry, body_of
 from cellbounds.ledger.errors import LedgerError, NotAllowed
 from cellbounds.ledger.journal import Journal, checked_reason, checked_text
@@ -133,15 +133,11 @@ class Requests:
             raise InvalidInput(
                 f"status={status!r}; give waiting, {', '.join(ENDS.values())}, or nothing"
             )
-        listed = self._listed(self._book.entries())
-        return tuple(one for one in reversed(listed) if status in (None, one.status))
-
-    def _listed(self, entries: Sequence[Entry]) -> list[Request]:
-        """The requests among entries, each with what became of it."""
+        entries, noted = self._book.entries_and_waiting()
         ends = {end.content["request"]: end for end in entries if "request" in end.content}
-        asked = [entry for entry in entries if entry.kind == "requested"]
-        noted = self._book.store.read(lambda rows: rows.waiting()) if asked else {}
-        return [_request(entry, ends.get(entry.number), noted) for entry in asked]
+        asked = [entry for entry in reversed(entries) if entry.kind == "requested"]
+        listed = (_request(entry, ends.get(entry.number), noted) for entry in asked)
+        return tuple(one for one in listed if status in (None, one.status))
 
     def get(self, number: int) -> Request:
         """The request with this number.
@@ -316,6 +312,10 @@ class Requests:
         """Commit or refuse what was asked for, by somebody who may."""
         person = self._book.person(who)
         self.ledger.people.require(person, "decide")
+        request = self.get(number)
+        ended = "approved" if act == self.ledger.commit else "refused"
+        if (request.status, request.decided_by, request.reason) == (ended, person, why):
+            return request  # who was not told that it is done says the same again
         request = self._waiting(number)
         if request.who == person and not alone and self.ledger.people.all():
             raise NotAllowed(
@@ -336,7 +336,9 @@ class Requests:
 
     def withdraw(self, number: int, *, who: str | None = None, why: str = "") -> Request:
         """Take a request back; only who asked for it can."""
-        person = self._book.person(who)
+        person, request = self._book.person(who), self.get(number)
+        if (request.status, request.decided_by, request.reason) == ("withdrawn", person, why):
+            return request
         if self._waiting(number).who != person:
             raise NotAllowed(
                 f"request {number} is not one of {person!r}; who asked for it may withdraw it, who "
@@ -371,13 +373,17 @@ def _request(asked: Entry, end: Entry | None, noted: dict[int, WaitingRequest]) 
         content["batch"],
     )
     if end is None:
-        figures, judged, mark = noted[asked.number]
-        return replace(
-            request,
-            release=read_plain_release(json.loads(figures)) if figures else None,
-            judged=json.loads(judged) if judged else None,
-            mark=mark,
-        )
+        try:
+            figures, judged, mark = noted[asked.number]
+            release = read_plain_release(json.loads(figures)) if figures else None
+            return replace(
+                request, release=release, judged=json.loads(judged) if judged else None, mark=mark
+            )
+        except (KeyError, TypeError, ValueError, CellboundsError):
+            raise LedgerError(
+                f"what was noted of request {asked.number} is gone or damaged: another program "
+                "changed the ledger; use a copy from before"
+            ) from None
     out_already = end.content.get("entry")
     return replace(
         request,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from cellbounds.data.published import Cell, PublishedTable
@@ -57,17 +58,20 @@ def mark_of(cell: CellRisk) -> str:
 
 def headline(risk: PublishedRisk) -> str:
     """What the tables give away, in a sentence."""
-    hidden = [cell for one in risk.tables for cell in one.hidden]
+    hidden = [cell for exposure in risk.tables for cell in exposure.hidden]
     if not hidden:
-        others = sum(len(one.cells) for one in risk.tables)
-        return f"No count is hidden; {counted(others, 'cell')} shown as ranges or unknown"
+        others = sum(len(exposure.cells) for exposure in risk.tables)
+        if not others:
+            return "Every count is shown: there is nothing to work out"
+        rough = counted(others, "is shown as a range or unknown", "are shown as ranges or unknown")
+        return f"No count is hidden; {rough}"
     marks = [mark_of(cell) for cell in hidden]
-    rounded = sum(len(one.table.inexact) for one in risk.tables)
-    said = [f"{counted(len(hidden) - rounded, 'count is', 'counts are')} hidden"]
+    rounded = sum(len(exposure.table.inexact) for exposure in risk.tables)
+    kinds = [f"{counted(len(hidden) - rounded, 'count is', 'counts are')} hidden"]
     if rounded:
-        said = said if len(hidden) > rounded else []
-        said.append(f"{counted(rounded, 'count is', 'counts are')} rounded or noisy")
-    parts = [" and ".join(said)]
+        kinds = kinds if len(hidden) > rounded else []
+        kinds.append(f"{counted(rounded, 'count is', 'counts are')} rounded or noisy")
+    parts = [" and ".join(kinds)]
     exact, narrow = marks.count("exact"), marks.count("narrow")
     parts.append(f"{exact or 'none'} of them can be worked out exactly")
     if narrow:
@@ -92,9 +96,9 @@ def cell_text(table: PublishedTable, cell: Cell, known: CellRisk | None) -> str:
     return f"{printed} {low}-{'' if high is None else high}"
 
 
-def laid_out(one: TableRisk) -> tuple[list[str], list[tuple[tuple[str, ...], list[Cell]]]]:
+def laid_out(exposure: TableRisk) -> tuple[list[str], list[tuple[tuple[str, ...], list[Cell]]]]:
     """The table with its last variable across: the header, and the cells of each row."""
-    table = one.table
+    table = exposure.table
     stubs = table.variables[:-1]
     columns = dict.fromkeys(cell[-1] for cell in table.entries)
     stubs_printed = dict.fromkeys(cell[:-1] for cell in table.entries)
@@ -104,24 +108,26 @@ def laid_out(one: TableRisk) -> tuple[list[str], list[tuple[tuple[str, ...], lis
 
 def _text(risk: PublishedRisk, everything: bool) -> str:
     most = 10**9 if everything else SHOWN
-    besides = [f"  the intruder also knows: {sentence}" for sentence in risk.sentences]
+    besides = [f"  {sentence}" for sentence in _besides(risk)]
     blocks = ["\n".join([*_verdict(risk), headline(risk), *besides])]
-    for place, one in enumerate(risk.tables):
-        blocks.append(one.table.understood())
-        header, rows = laid_out(one)
-        if len(one.table.hierarchies[one.table.variables[-1]].codes) <= MOST_COLUMNS:
-            known = {cell.labels: cell for cell in one.cells}
+    for place, exposure in enumerate(risk.tables):
+        if len(risk.tables) > 1:
+            blocks.append(exposure.table.heading)
+        if risk.policy is not None:
+            blocks.append(_broken(risk.findings[place], most))
+        blocks.append(_worst(exposure, most))
+        header, rows = laid_out(exposure)
+        if len(exposure.table.hierarchies[exposure.table.variables[-1]].codes) <= MOST_COLUMNS:
+            known = {cell.labels: cell for cell in exposure.cells}
             lines = [
-                [*stub, *(cell_text(one.table, cell, known.get(cell)) for cell in cells)]
+                [*stub, *(cell_text(exposure.table, cell, known.get(cell)) for cell in cells)]
                 for stub, cells in rows[:most]
             ]
-            numbers = set(header[len(one.table.variables) - 1 :])
+            numbers = set(header[len(exposure.table.variables) - 1 :])
             blocks.append(f"As printed, and what can be worked out\n{_fit(header, lines, numbers)}")
             if len(rows) > most:
                 blocks.append(f"... {len(rows) - most:,} more rows: --all, or --format html")
-        if risk.policy is not None:
-            blocks.append(_broken(risk.findings[place], most))
-        blocks.append(_worst(one, most))
+    blocks += [exposure.table.understood(warn=False) for exposure in risk.tables]
     blocks += [f"note: {note}" for note in risk.notes]
     blocks.append(
         f"worked out from {counted(len(risk.published.release.statements), 'margin')} in "
@@ -130,13 +136,20 @@ def _text(risk: PublishedRisk, everything: bool) -> str:
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
+def _besides(risk: PublishedRisk) -> list[str]:
+    """What to know beside the headline."""
+    known = [f"the intruder also knows: {sentence}" for sentence in risk.sentences]
+    tables = [exposure.table for exposure in risk.tables]
+    return [*known, *(f"{table.where} {table.warning}" for table in tables if table.truths)]
+
+
 def _verdict(risk: PublishedRisk) -> list[str]:
     """What the policy says, and its rules, in words."""
     if risk.policy is None:
         return []
-    findings = [one for some in risk.findings for one in some]
-    broken = sum(one.outcome is Outcome.UNSAFE for one in findings)
-    open_ones = sum(one.outcome is Outcome.UNDECIDED for one in findings)
+    findings = list(chain.from_iterable(risk.findings))
+    broken = sum(finding.outcome is Outcome.UNSAFE for finding in findings)
+    open_ones = sum(finding.outcome is Outcome.UNDECIDED for finding in findings)
     parts = [
         counted(broken, "finding breaks a rule", "findings break a rule")
         if broken
@@ -150,11 +163,14 @@ def _verdict(risk: PublishedRisk) -> list[str]:
 
 def _broken(findings: Sequence[Finding], most: int) -> str:
     """The cells that break a rule, or may, in a table."""
-    wrong = [one for one in findings if one.outcome is not Outcome.SAFE]
-    wrong.sort(key=lambda one: one.outcome is not Outcome.UNSAFE)
+    wrong = [finding for finding in findings if finding.outcome is not Outcome.SAFE]
+    wrong.sort(key=lambda finding: finding.outcome is not Outcome.UNSAFE)
     if not wrong:
         return ""
-    rows = [[*map(str, one.labels), str(one.outcome), one.rule, one.evidence] for one in wrong]
+    rows = [
+        [*map(str, finding.labels), str(finding.outcome), finding.rule, finding.evidence]
+        for finding in wrong
+    ]
     table = aligned([*wrong[0].variables, "outcome", "rule", "why"], rows[:most])
     left = len(rows) - most
     more = f"\n... {left:,} more: --all, or --format json" if left > 0 else ""
@@ -167,21 +183,23 @@ def _fit(header: Sequence[str], lines: Sequence[Sequence[str]], numbers: set[str
     return aligned(names, lines, {names[k] for k, name in enumerate(header) if name in numbers})
 
 
-def _worst(one: TableRisk, most: int) -> str:
-    if not one.cells:
+def _worst(exposure: TableRisk, most: int) -> str:
+    if not exposure.cells:
         return ""
-    names = list(one.table.variables)
+    names = list(exposure.table.variables)
     rows = [
         [
             *map(str, cell.labels),
-            one.table.text(cell.labels),
+            exposure.table.text(cell.labels),
             cell.values.possible.text(4),
-            "; ".join(filter(None, [WORDS[mark_of(cell)], one.table.flags.get(cell.labels, "")])),
+            "; ".join(
+                filter(None, [WORDS[mark_of(cell)], exposure.table.flags.get(cell.labels, "")])
+            ),
         ]
-        for cell in one.worst_first[:most]
+        for cell in exposure.worst_first[:most]
     ]
     table = aligned([*names, "printed", "can be", "what that means"], rows)
-    left = len(one.cells) - most
+    left = len(exposure.cells) - most
     more = f"\n... {left:,} more of these cells: --all, or --format csv" if left > 0 else ""
     return f"Cells that do not show their count, the worst first\n{table}{more}"
 
@@ -194,10 +212,10 @@ def content(risk: PublishedRisk) -> dict[str, Any]:
         "said": headline(risk),
         "release": {
             "digest": risk.published.release.digest,
-            "statements": [one.notation for one in risk.published.release.statements],
+            "statements": [statement.notation for statement in risk.published.release.statements],
         },
         "summary": {
-            "hidden": sum(len(one.hidden) for one in risk.tables),
+            "hidden": sum(len(exposure.hidden) for exposure in risk.tables),
             "disclosed": risk.disclosed,
             "unsettled": risk.unsettled,
         },
@@ -207,23 +225,23 @@ def content(risk: PublishedRisk) -> dict[str, Any]:
         **_judged(risk),
         "tables": [
             {
-                "where": one.table.where,
-                "title": one.table.title,
-                "variables": list(one.table.variables),
-                "understood": one.table.understood().splitlines(),
-                "truths_in_file": len(one.table.truths),
+                "where": exposure.table.where,
+                "title": exposure.table.title,
+                "variables": list(exposure.table.variables),
+                "understood": exposure.table.understood().splitlines(),
+                "truths_in_file": len(exposure.table.truths),
                 "cells": [
                     {
                         "labels": list(map(str, cell.labels)),
-                        "printed": one.table.text(cell.labels),
-                        "flag": one.table.flags.get(cell.labels, ""),
+                        "printed": exposure.table.text(cell.labels),
+                        "flag": exposure.table.flags.get(cell.labels, ""),
                         "mark": mark_of(cell),
                         **value_entries(cell.values),
                     }
-                    for cell in one.worst_first
+                    for cell in exposure.worst_first
                 ],
             }
-            for one in risk.tables
+            for exposure in risk.tables
         ],
     }
 
@@ -239,32 +257,32 @@ def _judged(risk: PublishedRisk) -> dict[str, Any]:
             "findings": [
                 {
                     "table": number,
-                    "labels": list(map(str, one.labels)),
-                    "rule": one.rule,
-                    "outcome": one.outcome.value,
-                    "evidence": one.evidence,
-                    "change": one.change,
+                    "labels": list(map(str, finding.labels)),
+                    "rule": finding.rule,
+                    "outcome": finding.outcome.value,
+                    "evidence": finding.evidence,
+                    "change": finding.change,
                 }
                 for number, some in enumerate(risk.findings, start=1)
-                for one in some
+                for finding in some
             ],
         }
     }
 
 
 def _csv(risk: PublishedRisk) -> str:
-    names = list({name: None for one in risk.tables for name in one.table.variables})
+    names = list({name: None for exposure in risk.tables for name in exposure.table.variables})
     rows = []
-    for number, one in enumerate(risk.tables, start=1):
-        for cell in one.worst_first:
-            labels = dict(zip(one.table.variables, map(str, cell.labels), strict=True))
+    for number, exposure in enumerate(risk.tables, start=1):
+        for cell in exposure.worst_first:
+            labels = dict(zip(exposure.table.variables, map(str, cell.labels), strict=True))
             values = cell.values.possible
             rows.append(
                 [
                     number,
                     *(labels.get(name, "") for name in names),
-                    one.table.text(cell.labels),
-                    one.table.flags.get(cell.labels, ""),
+                    exposure.table.text(cell.labels),
+                    exposure.table.flags.get(cell.labels, ""),
                     values.smallest,
                     cell_value(values.largest),
                     values.text(1000),
@@ -277,22 +295,22 @@ def _csv(risk: PublishedRisk) -> str:
 
 def _page(risk: PublishedRisk) -> str:
     tables = []
-    for place, one in enumerate(risk.tables):
-        header, rows = laid_out(one)
-        known = {cell.labels: cell for cell in one.cells}
+    for place, exposure in enumerate(risk.tables):
+        header, rows = laid_out(exposure)
+        known = {cell.labels: cell for cell in exposure.cells}
         wrong = risk.findings[place] if risk.findings else ()
-        shown = [
-            (stub, [_page_cell(one.table, cell, known.get(cell)) for cell in cells])
+        laid = [
+            (stub, [_page_cell(exposure.table, cell, known.get(cell)) for cell in cells])
             for stub, cells in rows
         ]
         tables.append(
             {
-                "where": one.table.where,
-                "title": one.table.title,
-                "understood": one.table.understood().splitlines()[1:],
-                "stubs": one.table.variables[:-1],
-                "across": one.table.variables[-1],
-                "header": header[len(one.table.variables) - 1 :],
+                "where": exposure.table.where,
+                "title": exposure.table.title,
+                "understood": exposure.table.understood(warn=False).splitlines()[1:],
+                "stubs": exposure.table.variables[:-1],
+                "across": exposure.table.variables[-1],
+                "header": header[len(exposure.table.variables) - 1 :],
                 "broken": [
                     {
                         "cell": "; ".join(
@@ -306,18 +324,18 @@ def _page(risk: PublishedRisk) -> str:
                     for finding in wrong[:MOST_ON_PAGE]
                     if finding.outcome is not Outcome.SAFE
                 ],
-                "rows": shown if len(one.table.entries) <= MOST_ON_PAGE else [],
+                "rows": laid if len(exposure.table.entries) <= MOST_ON_PAGE else [],
                 "worst": [
                     {
                         "labels": list(
-                            zip(one.table.variables, map(str, cell.labels), strict=True)
+                            zip(exposure.table.variables, map(str, cell.labels), strict=True)
                         ),
-                        "printed": one.table.text(cell.labels),
+                        "printed": exposure.table.text(cell.labels),
                         "values": cell.values.possible.text(8),
                         "words": WORDS[mark_of(cell)],
-                        "flag": one.table.flags.get(cell.labels, ""),
+                        "flag": exposure.table.flags.get(cell.labels, ""),
                     }
-                    for cell in one.worst_first[:MOST_ON_PAGE]
+                    for cell in exposure.worst_first[:MOST_ON_PAGE]
                 ],
             }
         )
@@ -333,7 +351,7 @@ def _page(risk: PublishedRisk) -> str:
         sign={"unsafe": "×", "undecided": "?", "untold": "i", "safe": "✓"}[tone],
         verdict=_verdict(risk),
         tables=tables,
-        notes=(*(f"the intruder also knows: {one}" for one in risk.sentences), *risk.notes),
+        notes=(*_besides(risk), *risk.notes),
         digest=risk.published.release.digest,
     )
 

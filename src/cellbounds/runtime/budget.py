@@ -199,6 +199,7 @@ def running(
     *,
     resumes: bool = False,
     stops: bool = True,
+    parts: bool = False,
 ) -> Iterator[Budget]:
     """A budget whose clock runs, with its workers and its limit of memory.
 
@@ -211,6 +212,8 @@ def running(
     stops
         Whether work that is late may be stopped anywhere, if the clock starts here: parts of it
         look at the clock, and what they leave open is for the whole to say.
+    parts
+        Whether that holds for a budget that runs already too, unless the whole is stopped anyway.
 
     Raises
     ------
@@ -249,8 +252,10 @@ def running(
             if isinstance(workers, int):
                 workers = stack.enter_context(Processes(workers)) if workers > 1 else None
             budget = budget._running(deadline, workers=workers)
-            if stops:
-                stack.enter_context(stopped_late(budget))
+        else:
+            stops = stops and parts
+        if stops:
+            stack.enter_context(stopped_late(budget))
         try:
             yield budget
         except Late:
@@ -281,11 +286,11 @@ def budgeted(function: Callable[P, R], /) -> Callable[P, R]: ...
 
 @overload
 def budgeted(
-    *, resumes: bool = False, stops: bool = True
+    *, resumes: bool = False, stops: bool = True, parts: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
-def budgeted(function: Any = None, /, *, resumes: bool = False, stops: bool = True) -> Any:
+def budgeted(function: Any = None, /, **how: bool) -> Any:
     """A function of ``budget=`` and ``seconds=``: it gets a running budget (see :func:`running`).
 
     Examples
@@ -297,12 +302,12 @@ def budgeted(function: Any = None, /, *, resumes: bool = False, stops: bool = Tr
     (True, True)
     """
     if function is None:
-        return partial(budgeted, resumes=resumes, stops=stops)
+        return partial(budgeted, **how)
 
     @wraps(function)
     def called(*args: Any, **named: Any) -> Any:
         given, seconds = named.pop("budget", UNLIMITED), named.pop("seconds", None)
-        with running(given, seconds, resumes=resumes, stops=stops) as budget:
+        with running(given, seconds, **how) as budget:
             return function(*args, **named, budget=budget)
 
     return called

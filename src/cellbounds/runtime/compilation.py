@@ -5,10 +5,11 @@ numba is loaded with the first of them: that takes a while.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property, update_wrapper
 from importlib import import_module
 from pathlib import Path
@@ -103,20 +104,39 @@ class Compiled:
         files = getattr(self._dispatcher._cache, "_cache_file", None)
         return files is not None and Path(files._index_path).exists()
 
+    @property
+    def pays(self) -> bool:
+        """Whether to call it for small work that is done without it otherwise.
+
+        Loading numba takes longer than such work, and compiling takes seconds: only where both was
+        done before, or such work has taken long enough together.
+        """
+        if Compiled.spent >= PATIENCE:
+            return True
+        return "numba" in sys.modules and (self._kept or bool(self._dispatcher.signatures))
+
     def _interpreted(self, *given: Any) -> Any:
-        begun = time.thread_time()
         _INTERPRETING.now = True
         try:
-            with np.errstate(over="ignore"):  # integers wrap around, as compiled ones do
+            with uncompiled(), np.errstate(over="ignore"):  # integers wrap, as compiled ones do
                 return self._function(*map(_promoted, given))
         finally:
             _INTERPRETING.now = False
-            Compiled.spent += time.thread_time() - begun
 
     @property
     def _numba_type_(self) -> Any:
         """What numba looks at where other compiled functions call this one."""
         return self._dispatcher._numba_type_
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Small work done without compiled functions: what it takes is counted."""
+    begun = time.thread_time()
+    try:
+        yield
+    finally:
+        Compiled.spent += time.thread_time() - begun
 
 
 class _Compiler:

@@ -45,17 +45,21 @@ def percent_statements(
         row = tuple(code for _, code in given)
         silent.setdefault(key, {})[row] = table.entries.get(base, UNKNOWN)
     for (given_names, responses), figures in rates.items():
-        shape = domain.project((*given_names, *responses)).shape
-        texts = np.full(shape, None, dtype=object)
-        for place, text in figures.items():
-            texts[domain.project((*given_names, *responses)).index(place)] = text
+        every = domain.project((*given_names, *responses))
         rows = domain.project(given_names).cells() if given_names else iter([()])
         spoken = {place[: len(given_names)] for place in figures}
         bases = silent[given_names, responses]
-        if all(row in spoken or _holds_somebody(bases.get(row, UNKNOWN)) for row in rows):
-            yield _rates(percents, responses, given_names, texts)
-        else:
-            for row in spoken:
+        known = all(row in spoken or _holds_somebody(bases.get(row, UNKNOWN)) for row in rows)
+        # Columns may have other decimals than their neighbours.
+        by_decimals: dict[int, np.ndarray] = {}
+        for place, text in figures.items():
+            decimals = len(text.partition(".")[2])
+            alike = by_decimals.setdefault(decimals, np.full(every.shape, None, dtype=object))
+            alike[every.index(place)] = text
+        for texts in by_decimals.values():
+            if known:
+                yield _rates(percents, responses, given_names, texts)
+            for row in () if known else spoken:
                 yield from _limits(percents, responses, given_names, row, texts, domain)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import signal
 import socket
+import stat
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +17,12 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from cellbounds.data.formats.kinds import files_named
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import Ledger
 from cellbounds.ledger.journal import user_name
 from cellbounds.runtime.files import private_folder
+from cellbounds.runtime.inputs import check_ordinary
 from cellbounds.web.access import Door
 from cellbounds.web.app import Site, application
 from cellbounds.web.settings import Settings
@@ -39,6 +43,8 @@ def is_ledger(what: str) -> bool:
     """Whether a name is that of a ledger: a database's URL, or a SQLite file."""
     if "://" in what:
         return True
+    if not Path(what).is_file():
+        return False  # a pipe would be waited for
     try:
         with Path(what).open("rb") as stream:
             return stream.read(len(SQLITE)) == SQLITE
@@ -65,6 +71,8 @@ def opened_site(
                 f"the ledger {what} does not keep its table; supply it (--table), once for each "
                 "version"
             )
+        for path in itertools.chain(*map(files_named, tables)):
+            _check_lasting(path)
         people = ledger.people if ledger.people.all() else None
         sources = tuple(tables) or (f"{LEDGER}{what}",)
         name = Path(sources[-1]).name if tables else "the ledger's table"
@@ -72,8 +80,10 @@ def opened_site(
     elif what is not None:
         if tables:
             raise InvalidInput(f"{what} is no ledger; --table goes with a ledger")
-        if not Path(what).exists():
-            raise InvalidInput(f"{what} is not there; name a ledger, a table or a folder")
+        if not what.strip() or not Path(what).exists():
+            raise InvalidInput(f"{what!r} is not there; name a ledger, a table or a folder")
+        if not Path(what).is_dir():
+            _check_lasting(what)
         items = Shelf.of_path(Path(what))
         sources = ()
     else:
@@ -90,6 +100,12 @@ def opened_site(
         kept = settings.folder or folder
         workers = Workers(settings.workers, per_person=settings.jobs, memory=settings.memory)
         yield Site(settings, door, Shelf(kept, items), workers, ledger, what or "", sources)
+
+
+def _check_lasting(path: str | Path) -> None:
+    """Refuse what cannot be read again and again."""
+    if stat.S_ISFIFO(check_ordinary(path).st_mode):
+        raise InvalidInput(f"{path} is a pipe, which can be read only once; give a file")
 
 
 def _is_loopback(host: str) -> bool:

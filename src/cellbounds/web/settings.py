@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -78,6 +79,10 @@ class Settings:
         for name in ("quick", "thorough", "patience", "sending", "hours", "lockout"):
             if not 0 < getattr(self, name) < 1e6:
                 raise InvalidInput(f"{name}={getattr(self, name)}; give a number above 0")
+        for what, texts in (("name", self.names), ("header", (self.header,))):
+            for text in texts:
+                if not re.fullmatch(r"[\w.:\[\]-]+", text, re.ASCII):
+                    raise InvalidInput(f"{what}={text!r}; give letters, digits, - and . alone")
         parse_size(self.memory)
         object.__setattr__(self, "networks", tuple(_network(one) for one in self.proxies))
 

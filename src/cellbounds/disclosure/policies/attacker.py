@@ -13,6 +13,11 @@ import numpy.typing as npt
 
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
+from cellbounds.disclosure.policies.posterior_chance import (
+    ListedChances,
+    PosteriorChance,
+    PosteriorChances,
+)
 from cellbounds.disclosure.policies.rule import CellRule, Rule, certainly_zero
 from cellbounds.disclosure.policies.scenarios import Case, margin_of
 from cellbounds.disclosure.policies.verdict import Finding, Outcome
@@ -359,6 +364,10 @@ class Attacker:
         for here, there in self._swaps.items():
             swapped[here] = self._like.zeros[there]
         return swapped
+
+    def chances_of(self, rule: PosteriorChance) -> PosteriorChances | ListedChances:
+        """The posterior probabilities that a rule asks about."""
+        return PosteriorChances(self.known, self.over, rule, self.effort)
 
     def held(self, given: tuple[str, ...]) -> npt.NDArray[np.object_]:
         """Whether each row of a margin holds somebody in every table; None where that is open."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.disclosure.policies.attacker import Attacker, Position, Question
+from cellbounds.disclosure.policies.posterior_chance import ListedChances, PosteriorChance
 from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.results import ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -77,6 +78,10 @@ class Crowd(Attacker):
         """The answer of a question about one cell, and the counts that it rests on."""
         values = self.values(index)
         return question(values), values
+
+    def chances_of(self, rule: PosteriorChance) -> ListedChances:
+        """The posterior probabilities that a rule asks about, among these tables."""
+        return ListedChances(self, rule)
 
     def held(self, given: tuple[str, ...]) -> npt.NDArray[np.object_]:
         """Whether each row of a margin holds somebody in all these tables."""

@@ -138,7 +138,7 @@ class PosteriorChance(ThresholdRule):
 
     def findings(self, attacker: Attacker, cells: Cells | None = None) -> Iterator[Finding]:
         """One finding for each cell that may be small."""
-        chances = PosteriorChances(attacker.known, attacker.over, self, attacker.effort)
+        chances = attacker.chances_of(self)
         for index in self.spoken_of(attacker, cells):
             cell = int(np.ravel_multi_index(index, attacker.domain.shape))
             truths: Iterable[int | None] = [None]
@@ -159,24 +159,14 @@ class PosteriorChance(ThresholdRule):
 
     def breaking(self, crowd: Crowd) -> BoolArray:
         """Tables with a small count that is too likely among those of the crowd, exactly."""
-        shares, limit = weighed(crowd.known, crowd.tables, self.prior), self.probability
+        chances, limit = ListedChances(crowd, self), self.probability
         broken = np.zeros(len(crowd), dtype=bool)
         assert limit is not None  # checked when the rule was made
         for cell in np.flatnonzero(~crowd.exempt.ravel()).tolist():
             counts, alike = crowd.columns(cell)
-            chances = [
-                sum(itertools.compress(shares, alike == place), Fraction(0))
-                for place in range(len(counts))
+            wrong = [
+                self.speaks_of(count) and chances.of(cell, count).low > limit for count in counts
             ]
-            wrong = []
-            for count in counts:
-                first, last = self.span(count)
-                near = (
-                    one
-                    for other, one in zip(counts, chances, strict=True)
-                    if first <= other <= last
-                )
-                wrong.append(self.speaks_of(count) and sum(near, Fraction(0)) > limit)
             broken |= np.array(wrong, dtype=bool)[alike]
         return broken
 
@@ -357,6 +347,22 @@ class PosteriorChances:
         except (TooMuchWork, Unsettled, UnsupportedRelease):
             return None
         return [{n: part / whole for n, part in one.items()} for one in weighed] if whole else None
+
+
+class ListedChances:
+    """The same for somebody who takes just the tables of a crowd for possible, exactly."""
+
+    def __init__(self, crowd: Crowd, rule: PosteriorChance) -> None:
+        self._crowd, self._rule = crowd, rule
+        self._shares = weighed(crowd.known, crowd.tables, rule.prior)
+
+    def of(self, cell: int, truth: int | None = None) -> Chance:
+        """The probability that a cell holds a small count, or with `near` one near `truth`."""
+        first, last = self._rule.span(truth)
+        counts, alike = self._crowd.columns(cell)
+        inside = np.array([first <= count <= last for count in counts], dtype=bool)[alike]
+        part = sum(itertools.compress(self._shares, inside), Fraction(0))
+        return Chance(part, part, f"probability {part} (of {len(self._crowd)} tables)")
 
 
 def weighed(release: Release, counts: IntArray, prior: str) -> list[Fraction]:

@@ -18,7 +18,7 @@ import numpy as np
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies.crowds import Crowds, Passed, closed, crowds_of, hidden
 from cellbounds.disclosure.policies.scenarios import Case
-from cellbounds.disclosure.policies.verdict import CANNOT_RERUN, Finding, Outcome, Verdict
+from cellbounds.disclosure.policies.verdict import CANNOT_RERUN, Finding, Outcome, Verdict, worst
 from cellbounds.errors import (
     InconsistentRelease,
     InvalidInput,
@@ -265,6 +265,11 @@ def rejudged(
         return replace(plain, cells=cells, elsewhere=(), notes=notes, independent=True)
     if answer.hides is False:
         cells = tuple(_findings(crowds, np.concatenate([answer.crowd, flat[None]]), owned=True))
+        if worst(one.outcome for one in cells) is not Outcome.UNSAFE:
+            # Somebody with a record of his own learns it, or the last to go took others along.
+            told = [rule for rule in plain.policy.rules if rule.tells()] or plain.policy.rules
+            why = answer.sentence, cases[0].remedy
+            cells += tuple(Finding(rule.name, Outcome.UNSAFE, (), (), *why) for rule in told)
         return replace(plain, cells=cells, elsewhere=(), notes=notes)
     verdict = blind()
     if verdict.safe:

@@ -194,7 +194,7 @@ class Search:
             if bound >= self.cost:
                 return
             if self.nodes % REPAIRED == 1 and not self._over(effort):
-                self._repair(shares)
+                self._repair(shares, effort)
             fractional = np.minimum(shares, 1 - shares)
             if fractional.max(initial=0.0) < WHOLE:
                 if not self._leaf(shares):
@@ -254,14 +254,15 @@ class Search:
         self._order += 1
         heapq.heappush(self._heap, (bound, self._order, chosen))
 
-    def _repair(self, shares: FloatArray) -> None:
+    def _repair(self, shares: FloatArray, effort: Budget) -> None:
         """Round a fractional pattern, hide what is missing, and show again what need not be."""
         self.steps += REPAIR * self._round
         weights = self.covers.whole(shares)
         costs = self.problem.costs * (1 - 0.9 * weights)
         start = self.covers.pattern(shares)
         exposed = unprotected(self.covers.attack, self.problem.levels, start)
-        self.take(cleaned(self.problem, pattern_of(self.problem, exposed, start, costs)))
+        pattern = pattern_of(self.problem, exposed, start, costs, effort)
+        self.take(cleaned(self.problem, pattern, effort))
 
     def take(self, hidden: BoolArray) -> None:
         """Take a pattern that protects, if it is cheaper."""
@@ -317,7 +318,8 @@ def first_pattern(problem: SuppressionProblem, effort: Budget = UNLIMITED) -> Bo
         if start:
             shuffled = np.random.default_rng(start).permutation(len(levels))
             levels = [levels[place] for place in shuffled]
-        hidden = cleaned(problem, pattern_of(problem, levels, problem.forced, costs), effort)
+        hidden = pattern_of(problem, levels, problem.forced, costs, effort)
+        hidden = cleaned(problem, hidden, effort)
         if best is None or problem.cost(hidden) < problem.cost(best):
             best = hidden
     assert best is not None

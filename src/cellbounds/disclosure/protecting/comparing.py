@@ -25,6 +25,8 @@ FORMAT = "cellbounds-compare/1"
 
 DEPENDS = "what is kept and what is lost depends on the counts: keep this to yourself"
 
+SPENT = "not tried: the budget was spent on other ways"
+
 WIDTH = 80
 
 
@@ -244,6 +246,9 @@ def compare(
     given: dict[str, Any] = {"base": base, "widths": widths}
     ways, refused = [], 0
     for place, name in enumerate(names):
+        if budget.spent:
+            ways.append(Compared(name, None, None, SPENT, 0.0))
+            continue
         share = budget.share(1 / (len(names) - place))
         options: dict[str, Any] = {key: given[key] for key in given if key in METHODS[name]}
         started = time.perf_counter()

@@ -87,8 +87,9 @@ def controlled_rounding(
     --------
     >>> import numpy as np
     >>> counts = np.array([1, 1, 1, 3])  # the last is the sum of the others
-    >>> controlled_rounding(counts, [([3], [0, 1, 2])], 3).figures.tolist()
-    [0, 0, 3, 3]
+    >>> rounded = controlled_rounding(counts, [([3], [0, 1, 2])], 3)
+    >>> sorted(rounded.figures.tolist()), rounded.distance
+    ([0, 0, 3, 3], 4)
     """
     nearer = True
     for reach in range(1, reaches + 1):

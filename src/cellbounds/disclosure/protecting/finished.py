@@ -14,7 +14,7 @@ from cellbounds.errors import InvalidInput
 from cellbounds.results.answers import notations
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
-from cellbounds.text import label_keys, wrapped
+from cellbounds.text import counted, label_keys, wrapped
 from cellbounds.utility.display import Listing, columns_of
 from cellbounds.version import __version__
 
@@ -28,6 +28,37 @@ WIDTH = 80
 
 MOST_FINDINGS = 5
 """Findings of the verdict that people are told."""
+
+
+def cell_words(variables: tuple[str, ...], labels: tuple[Label, ...]) -> str:
+    """A cell of a margin in words.
+
+    Examples
+    --------
+    >>> cell_words(("sex", "place"), ("f", "N")), cell_words((), ())
+    ('sex=f, place=N', 'everybody')
+    """
+    pairs = zip(variables, map(str, labels), strict=True)
+    return ", ".join(f"{name}={label}" for name, label in pairs) or "everybody"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCell:
+    """A cell of a margin, the first that has it.
+
+    Attributes
+    ----------
+    variables, labels
+        Where it is.
+    """
+
+    variables: tuple[str, ...]
+    labels: tuple[Label, ...]
+
+    @property
+    def where(self) -> str:
+        """The cell in words."""
+        return cell_words(self.variables, self.labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -54,6 +85,8 @@ class Finished(Listing):
     method: ClassVar[str]
     depends: ClassVar[str]
     """What the list gives away."""
+    claims: ClassVar[tuple[str, str, str]]
+    """What the cost is called; that nothing costs less, if that is proven; else the bound."""
 
     policy: Policy
     verdict: Verdict
@@ -207,9 +240,44 @@ class Finished(Listing):
         remarks += [f"{finding.outcome}: {finding.rule}, {finding.where}" for finding in findings]
         return [*remarks, *self.notes]
 
+    def _title(self) -> str:
+        """How the result was judged, and what was done."""
+        done = self._done() if self.changed else f"all {self.asked:,} figures are shown as they are"
+        return f"{self.outcome} under the policy {self.policy.name}: {done}"
+
+    def _done(self) -> str:
+        """What was done to figures, in words."""
+        raise NotImplementedError
+
     def _heading(self) -> list[str]:
         lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]
         return [part for line in lines for part in wrapped(line, WIDTH, "    ")]
 
     def _cost_sentence(self) -> str:
-        raise NotImplementedError
+        cost, proven, at_least = self.claims
+        words = f"{cost} {self.cost} ({self.costing})"
+        if self.optimal:
+            return f"{words}: {proven} (proven)"
+        why = "the time was spent" if self.stopped else self._unproven()
+        return f"{words}: {at_least} {self.bound} (gap {self.gap:.1%}; {why})"
+
+    def _unproven(self) -> str:
+        """Why nothing is proven, if there was time."""
+        return "not proven"
+
+
+def staying(uncertain: int, shown: int) -> list[str]:
+    """How many counts must stay uncertain, and of how many it is shown that they do.
+
+    Examples
+    --------
+    >>> staying(1, 1)
+    ['1 of 1 small count stays uncertain as asked: shown by tables checked in whole numbers']
+    """
+    if not uncertain:
+        return []
+    stay = "stays" if shown == 1 else "stay"
+    return [
+        f"{shown} of {counted(uncertain, 'small count')} {stay} uncertain as asked: shown by "
+        "tables checked in whole numbers"
+    ]

@@ -12,7 +12,13 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import Policy, judge
-from cellbounds.disclosure.protecting.finished import COLUMNS, Finished
+from cellbounds.disclosure.protecting.finished import (
+    COLUMNS,
+    Finished,
+    NamedCell,
+    cell_words,
+    staying,
+)
 from cellbounds.disclosure.protecting.policy_levels import Asked, asked_by
 from cellbounds.disclosure.protecting.published_cells import (
     PublishedCells,
@@ -36,13 +42,11 @@ SEARCH_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class RangeCell:
+class RangeCell(NamedCell):
     """A figure that is shown as a range.
 
     Attributes
     ----------
-    variables, labels
-        Where: a cell of a margin, the first that has it.
     low, high
         The ends of the range.
     primary
@@ -51,18 +55,10 @@ class RangeCell:
         The true count, for the owner.
     """
 
-    variables: tuple[str, ...]
-    labels: tuple[Any, ...]
     low: int
     high: int
     primary: bool
     count: int
-
-    @property
-    def where(self) -> str:
-        """The cell in words."""
-        pairs = zip(self.variables, map(str, self.labels), strict=True)
-        return ", ".join(f"{name}={label}" for name, label in pairs)
 
     @property
     def shown(self) -> str:
@@ -96,6 +92,11 @@ class Ranged(Finished):
     """
 
     method: ClassVar[str] = "intervals"
+    claims: ClassVar[tuple[str, str, str]] = (
+        "cost",
+        "no ranges of these widths cost less",
+        "none cost less than",
+    )
     depends: ClassVar[str] = (
         "which figures are ranges for their own sake (primary) is confidential, and so is all of "
         "this but the table that write() writes"
@@ -150,28 +151,16 @@ class Ranged(Finished):
     def _statuses(self) -> dict[Where, str]:
         return {(one.variables, one.labels): one.status for one in self.ranges}
 
-    def _title(self) -> str:
+    def _done(self) -> str:
         primary = sum(one.primary for one in self.ranges)
-        return (
-            f"{self.outcome} under the policy {self.policy.name}: {primary} primary and "
-            f"{counted(len(self.ranges) - primary, 'secondary figure')} of "
-            f"{int(self.cells.published.sum())} shown as ranges"
-        )
-
-    def _cost_sentence(self) -> str:
-        words = f"cost {self.cost} ({self.costing})"
-        if self.optimal:
-            return f"{words}: no ranges of these widths cost less (proven)"
-        why = "the time was spent" if self.stopped else "not proven"
-        return f"{words}: none cost less than {self.bound} (gap {self.gap:.1%}; {why})"
+        secondary = counted(len(self.ranges) - primary, "secondary figure")
+        return f"{primary} primary and {secondary} of {self.asked} shown as ranges"
 
     def _said(self) -> list[str]:
         widths = ", ".join(map(str, self.widths))
-        uncertain, shown = self.proven
         return [
             f"ranges are {widths} counts wide and lie side by side, so that ends tell nothing more",
-            f"{shown} of {counted(uncertain, 'small count')} stay uncertain as asked: shown by "
-            "tables checked in whole numbers",
+            *staying(*self.proven),
             *(f"no ranges are wide enough for {one}" for one in self.unprotected),
         ]
 
@@ -217,7 +206,7 @@ def ranged(
     low, high = grid_low[every, option], grid_high[every, option]
     published = _release(cells, low, high)
     verdict = judge(table, published, policy, budget=budget)
-    lost = tuple(dict.fromkeys(_words(cells, level.cell) for level in best.open))
+    lost = tuple(dict.fromkeys(cell_words(*cells.where(level.cell)) for level in best.open))
     return Ranged(
         policy=policy,
         verdict=verdict,
@@ -309,12 +298,6 @@ def _release(cells: PublishedCells, low: IntArray, high: IntArray) -> Release:
 
 def _text(low: IntArray, high: IntArray, cell: int) -> str:
     return f"{low[cell]}-{high[cell]}"
-
-
-def _words(cells: PublishedCells, cell: int) -> str:
-    names, labels = cells.where(cell)
-    pairs = zip(names, map(str, labels), strict=True)
-    return ", ".join(f"{name}={label}" for name, label in pairs) or "everybody"
 
 
 def _range_cells(

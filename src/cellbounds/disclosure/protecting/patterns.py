@@ -98,8 +98,11 @@ def pattern_of(
     levels: Sequence[Level],
     start: BoolArray,
     costs: FloatArray,
+    effort: Budget = UNLIMITED,
 ) -> BoolArray:
     """Hide, level by level, the cheapest cells that keep it, beside a pattern to start from.
+
+    Everything that may be hidden is, if the effort is spent before all levels are kept.
 
     Raises
     ------
@@ -113,6 +116,8 @@ def pattern_of(
     for level in levels:
         if ways.keeping(level, hidden) is not None:
             continue  # what is hidden already keeps it
+        if effort.spent:
+            return hidden | ~problem.fixed
         found = cheapest(paths, level)
         if found is None:
             raise Unprotectable(level)
@@ -163,6 +168,8 @@ def cleaned(
             users.setdefault(cell, set()).add(level)
 
     for level in problem.levels:
+        if effort.spent:
+            return hidden
         use(level, _kept_by(paths, level, hidden, ways))
     tries = np.flatnonzero(hidden & ~problem.forced)
     for cell in sorted(tries.tolist(), key=lambda one: -problem.costs[one]):
@@ -194,17 +201,26 @@ def _kept_by(paths: Paths | LocalPaths, level: Level, hidden: BoolArray, ways: W
     return found
 
 
-def hopeless(problem: SuppressionProblem) -> tuple[Level, ...]:
-    """The levels that no pattern keeps: proven in whole numbers with everything hidden."""
+def hopeless(problem: SuppressionProblem, effort: Budget = UNLIMITED) -> tuple[Level, ...]:
+    """The levels that no pattern keeps: proven in whole numbers with everything hidden.
+
+    Those that are not looked at before the effort is spent are left out.
+    """
     levels: Sequence[Level] = problem.levels
     paths = paths_in(problem)
     if isinstance(paths, LocalPaths):
         # What has a way nearby is not hopeless; the whole table is looked at for the others.
         everything, ways = ~problem.fixed, Ways()
-        levels = [one for one in levels if not _found(paths, one, everything, ways)]
+        levels = [
+            one for one in levels if not effort.spent and not _found(paths, one, everything, ways)
+        ]
     attack = Attack(problem)
     attack.weigh((~problem.fixed).astype(float))
-    return tuple(one for one in levels if not _kept(attack, one) and _refuted(attack, one))
+    return tuple(
+        one
+        for one in levels
+        if not effort.spent and not _kept(attack, one) and _refuted(attack, one)
+    )
 
 
 def _found(paths: LocalPaths, level: Level, hidden: BoolArray, ways: Ways) -> bool:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cellbounds.data.domain import Label
-from cellbounds.disclosure.protecting.finished import COLUMNS, Finished
+from cellbounds.disclosure.protecting.finished import COLUMNS, Finished, NamedCell, staying
 from cellbounds.disclosure.protecting.published_cells import PublishedCells, Where
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.arrays import BoolArray
@@ -24,44 +23,26 @@ DEPENDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenCell:
+class HiddenCell(NamedCell):
     """A figure that is not shown.
 
     Attributes
     ----------
-    variables, labels
-        Where: a cell of a margin, the first that has it.
     primary
         Whether it is hidden for its own sake; otherwise others could be worked out from it.
     count
         The true count, for the owner.
     """
 
-    variables: tuple[str, ...]
-    labels: tuple[Label, ...]
     primary: bool
     count: int
 
-    @property
-    def where(self) -> str:
-        """The cell in words."""
-        pairs = zip(self.variables, map(str, self.labels), strict=True)
-        return ", ".join(f"{name}={label}" for name, label in pairs)
-
 
 @dataclass(frozen=True, slots=True)
-class Unprotectable:
+class Unprotectable(NamedCell):
     """A cell that no suppression protects, and why."""
 
-    variables: tuple[str, ...]
-    labels: tuple[Label, ...]
     why: str
-
-    @property
-    def where(self) -> str:
-        """The cell in words."""
-        pairs = zip(self.variables, map(str, self.labels), strict=True)
-        return ", ".join(f"{name}={label}" for name, label in pairs) or "everybody"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -90,6 +71,11 @@ class Protected(Finished):
     """
 
     method: ClassVar[str] = "suppress"
+    claims: ClassVar[tuple[str, str, str]] = (
+        "cost",
+        "no pattern is cheaper",
+        "no pattern costs less than",
+    )
     depends: ClassVar[str] = DEPENDS
     numbers: ClassVar[frozenset[str]] = frozenset({"count"})
 
@@ -155,28 +141,16 @@ class Protected(Finished):
     def _statuses(self) -> dict[Where, str]:
         return {(one.variables, one.labels): _status(one.primary) for one in self.hidden}
 
-    def _title(self) -> str:
-        return (
-            f"{self.outcome} under the policy {self.policy.name}: {len(self.primaries)} primary "
-            f"and {counted(len(self.secondaries), 'secondary figure')} of "
-            f"{int(self.cells.published.sum())} hidden"
-        )
+    def _done(self) -> str:
+        secondary = counted(len(self.secondaries), "secondary figure")
+        return f"{len(self.primaries)} primary and {secondary} of {self.asked} hidden"
 
     def _said(self) -> list[str]:
-        uncertain, shown = self.proven
-        proven = (
-            f"{shown} of {counted(uncertain, 'small count')} stay uncertain as asked: shown by "
-            "tables checked in whole numbers"
-        )
         reasons = [f"cannot be protected: {one.where}; {one.why}" for one in self.unprotectable]
-        return [proven, *reasons]
+        return [*staying(*self.proven), *reasons]
 
-    def _cost_sentence(self) -> str:
-        words = f"cost {self.cost} ({self.costing})"
-        if self.optimal:
-            return f"{words}: no pattern is cheaper (proven)"
-        why = "the time was spent" if self.stopped else f"{self.work} million steps searched"
-        return f"{words}: no pattern costs less than {self.bound} (gap {self.gap:.1%}; {why})"
+    def _unproven(self) -> str:
+        return f"{self.work} million steps searched"
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         header = ["status", "margin", "cell", "count"]

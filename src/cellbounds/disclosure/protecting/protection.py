@@ -55,7 +55,7 @@ HOPELESS = "even with all hidden that may be, what is known gives it away: {}"
 WAS_SHOWN = "it is out already: a release about the same people shows it"
 
 
-@budgeted(stops=False)
+@budgeted(parts=True)
 def protect(
     table: Table,
     *statements: str,
@@ -185,7 +185,7 @@ def protect(
         cells, asked, cost=cost, keep=keep, prefer=prefer, earlier=pattern, said=said
     )
     effort = budget.share(SEARCH_SHARE)
-    open_levels = hopeless(problem)
+    open_levels = hopeless(problem, effort)
     if open_levels:
         possible = tuple(one for one in problem.levels if one not in open_levels)
         problem = replace(problem, levels=possible)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -219,9 +220,9 @@ class _Master:
         self.start = problem.cost(problem.first)
         follows = np.flatnonzero(self.option > problem.first[self.cell] + 1)
         self.rows = [_Row(np.array([one - 1, one]), np.array([1, -1]), 0) for one in follows]
-        for level in problem.levels:
-            own = [self.way_at[key] for key in self.ways if key[0] == level]
-            self.rows.append(_Row(np.array(own), np.ones(len(own), dtype=np.int64), 1))
+        for _, keys in groupby(self.ways, key=lambda key: key[0]):
+            own = np.array([self.way_at[key] for key in keys])
+            self.rows.append(_Row(own, np.ones(len(own), dtype=np.int64), 1))
 
     def choice(self, values: FloatArray) -> IntArray:
         """The options of whole values."""
@@ -332,13 +333,15 @@ def narrowest(
 ) -> Ranges:
     """The cheapest options that keep all levels, with a proven lower bound on any choice's cost.
 
-    Levels that even the widest options do not keep are left out, and named. `start` are cells to
-    begin with, such as those that suppression would hide.
+    Levels that even the widest options do not keep are left out, and named, as far as the effort
+    goes. `start` are cells to begin with, such as those that suppression would hide.
     """
     attack = _Attack(problem)
     attack.choose(problem.last)
-    kept = tuple(level for level in problem.levels if attack.keeps(level))
-    lost = [level for level in problem.levels if level not in kept]
+    kept: list[Level] = []
+    lost: list[Level] = []
+    for level in problem.levels:
+        (kept if effort.spent or attack.keeps(level) else lost).append(level)
     return _Search(problem, kept, lost, attack, effort, start).run()
 
 
@@ -380,7 +383,7 @@ class _Search:
             cost,
             min(self.bound, cost),
             len(shown.moves),
-            (*self.lost, *shown.open),
+            (*self.lost, *(() if self.effort.spent else shown.open)),
             self.effort.spent and self.bound < cost,
         )
 
@@ -405,7 +408,11 @@ class _Search:
         choice, costs = choice.copy(), self.problem.costs
         above, below = self.problem.rooms
         self.attack.choose(choice)
-        moves = {level: self.attack.moves(level) for level in self.problem.levels}
+        moves: dict[Level, tuple[FloatArray, FloatArray]] = {}
+        for level in self.problem.levels:
+            if self.effort.spent:
+                return self.problem.last
+            moves[level] = self.attack.moves(level)
         free = np.flatnonzero(choice > self.problem.first).tolist()
         for cell in sorted(free, key=lambda one: -int(costs[one, choice[one]])):
             for option in range(int(self.problem.first[cell]), int(choice[cell])):

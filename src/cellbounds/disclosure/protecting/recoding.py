@@ -66,6 +66,11 @@ class Recoded(Finished):
     """
 
     method: ClassVar[str] = "recode"
+    claims: ClassVar[tuple[str, str, str]] = (
+        "cost",
+        "no merging loses fewer",
+        "none loses fewer than",
+    )
     depends: ClassVar[str] = (
         "that levels had to be merged tells that counts are small: keep this to yourself, but for "
         "the table that write() writes"
@@ -112,18 +117,10 @@ class Recoded(Finished):
     def _statuses(self) -> dict[Where, str]:
         return {}
 
-    def _title(self) -> str:
-        return (
-            f"{self.outcome} under the policy {self.policy.name}: "
-            f"{counted(self.cost, 'level')} merged away, "
-            f"{int(self.cells.published.sum())} figures instead of {self.figures}"
-        )
-
-    def _cost_sentence(self) -> str:
-        words = f"cost {self.cost} ({self.costing})"
-        if self.optimal:
-            return f"{words}: no merging loses fewer (proven)"
-        return f"{words}: none loses fewer than {self.bound} (the search ended)"
+    def _done(self) -> str:
+        levels = counted(self.cost, "level")
+        figures = int(self.cells.published.sum())
+        return f"{levels} merged away, {figures} figures instead of {self.figures}"
 
     def _said(self) -> list[str]:
         return []

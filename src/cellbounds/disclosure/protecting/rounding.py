@@ -14,7 +14,7 @@ from cellbounds.disclosure.protecting.controlled_rounding import (
     controlled_rounding,
     published_sums,
 )
-from cellbounds.disclosure.protecting.finished import COLUMNS, Finished
+from cellbounds.disclosure.protecting.finished import COLUMNS, Finished, cell_words
 from cellbounds.disclosure.protecting.published_cells import (
     PublishedCells,
     Where,
@@ -57,6 +57,11 @@ class Rounded(Finished):
     """
 
     method: ClassVar[str] = "round"
+    claims: ClassVar[tuple[str, str, str]] = (
+        "distance",
+        "no such rounding is nearer",
+        "none is nearer than",
+    )
     depends: ClassVar[str] = (
         "the true counts are confidential, and so is all of this but the table that write() writes"
     )
@@ -133,13 +138,6 @@ class Rounded(Finished):
             f"{self.base}, so that totals add up"
         )
 
-    def _cost_sentence(self) -> str:
-        words = f"distance {self.cost} ({self.costing})"
-        if self.optimal:
-            return f"{words}: no such rounding is nearer (proven)"
-        why = "the time was spent" if self.stopped else "not proven"
-        return f"{words}: none is nearer than {self.bound} (gap {self.gap:.1%}; {why})"
-
     def _said(self) -> list[str]:
         if self.reach == 1:
             return ["each figure is a multiple beside its count; a count that is one stays"]
@@ -153,8 +151,7 @@ class Rounded(Finished):
         lines = self._lines()
         rows = []
         for (variables, labels), count, figure in lines[:most]:
-            pairs = zip(variables, map(str, labels), strict=True)
-            cell = ", ".join(f"{name}={label}" for name, label in pairs) or "everybody"
+            cell = cell_words(variables, labels)
             rows.append([_margin(variables), cell, str(count), str(figure)])
         return ["margin", "cell", "count", "figure"], rows, more_lines(len(lines) - most)
 

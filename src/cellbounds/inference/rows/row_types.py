@@ -24,7 +24,12 @@ from cellbounds.model.rates.layout import Layout
 from cellbounds.model.rates.offset_sets import Bits, Window
 from cellbounds.results.values import Unbounded
 from cellbounds.runtime.arrays import BoolArray, IntArray
-from cellbounds.solvers.conditional.feasible import FeasibleRows, range_row, solve_rows
+from cellbounds.solvers.conditional.feasible import (
+    FeasibleRows,
+    distinct_rows,
+    range_row,
+    solve_rows,
+)
 
 SUM = 64
 """Steps that one feasible sum counts for, for each column."""
@@ -209,7 +214,7 @@ def make_row_system(layout: Layout) -> RowSystem:
     InconsistentRelease
         If no table fits.
     """
-    solution = solve_rows(layout.problem)
+    solution = solve_rows(distinct_rows(layout.problem))
     widths = layout.behind.widths.reshape(layout.row_count, layout.column_count).tolist()
     rows = zip(solution.kind.tolist(), layout.problem.rows.tolist(), strict=True)
     keys = [(kind, tuple(widths[row]), _part_ranges(layout, row)) for kind, row in rows]

@@ -401,8 +401,8 @@ def _fitting_residues(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FeasibleRows:
-    """Feasible row sums of the distinct rows of a problem.
+class DistinctRows:
+    """The distinct rows of a problem, and facts about each.
 
     Rows with equal rates and known bounds share everything: `kind` maps each row of the problem to
     its distinct row, `copies` counts them.
@@ -410,15 +410,28 @@ class FeasibleRows:
 
     problem: RowProblem
     shapes: RowShapes
+    kind: IntArray
+    copies: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeasibleRows(DistinctRows):
+    """Feasible row sums of the distinct rows of a problem."""
+
     evaluator: Evaluator
     sums: RowSums
     feasible: Sequence[SumSet]
-    kind: IntArray
-    copies: Sequence[int]
     slack: int | None
 
 
-def solve_rows(whole: RowProblem) -> FeasibleRows:
+def distinct_rows(whole: RowProblem) -> DistinctRows:
+    """Take rows together that are alike in everything."""
+    kind, firsts, copies = _distinct_rows(whole)
+    problem = whole if len(firsts) == whole.height else whole.chosen(firsts)
+    return DistinctRows(problem, row_shapes(problem), kind, copies)
+
+
+def solve_rows(rows: DistinctRows) -> FeasibleRows:
     """Phases 1 and 2: admissible sums of every row, then those that N allows together.
 
     Raises
@@ -426,10 +439,8 @@ def solve_rows(whole: RowProblem) -> FeasibleRows:
     InconsistentRelease
         Naming the row that no counts can make, or saying that N cannot be reached.
     """
-    kind, firsts, copies = _distinct_rows(whole)
-    problem = whole if len(firsts) == whole.height else whole.chosen(firsts)
+    problem, shapes, copies = rows.problem, rows.shapes, rows.copies
     evaluator = make_evaluator(problem)
-    shapes = row_shapes(problem)
     sums = admissible_sums(problem, shapes, evaluator, copies)
     sets, slack = sums.sets, None
     if problem.height == 0:
@@ -458,7 +469,7 @@ def solve_rows(whole: RowProblem) -> FeasibleRows:
         feasible = feasible[: len(sets)]
     if not all(feasible):
         raise unreachable(problem)
-    return FeasibleRows(problem, shapes, evaluator, sums, feasible, kind, copies, slack)
+    return FeasibleRows(problem, shapes, rows.kind, copies, evaluator, sums, feasible, slack)
 
 
 def range_row(give: int) -> OffsetSet:

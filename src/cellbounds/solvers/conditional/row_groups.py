@@ -28,7 +28,7 @@ from cellbounds.results.values import ValueSet
 from cellbounds.runtime.arrays import BoolArray, IntArray, narrowest
 from cellbounds.solvers.conditional.admissible import Evaluator
 from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_with
-from cellbounds.solvers.conditional.feasible import FeasibleRows, solve_rows
+from cellbounds.solvers.conditional.feasible import FeasibleRows, distinct_rows, solve_rows
 from cellbounds.solvers.conditional.sharp import ConditionalSolution
 from cellbounds.statements.inequalities import NO_LIMIT, combined_bounds
 
@@ -64,12 +64,9 @@ class GroupedConditional:
         groups = _column_groups(held, query.over)
         assert groups is not None
         layout = make_layout(held, held.conditional.variables)
-        rows = solve_rows(layout.problem)
-        kind = dict(zip(layout.problem.rows.tolist(), rows.kind.tolist(), strict=True))
+        rows = solve_rows(distinct_rows(layout.problem))
         places = query.places(facts.release.domain)
-        return GroupedSolution(
-            facts.release, layout, places, rows, CellCounts(rows), None, kind, query.over, groups
-        )
+        return GroupedSolution(facts.release, layout, places, rows, None, query.over, groups)
 
 
 def _asked_columns(facts: ConditionalFacts, over: tuple[str, ...]) -> list[str]:

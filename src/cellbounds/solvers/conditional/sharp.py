@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,8 +18,15 @@ from cellbounds.results.evidence import Evidence, checked
 from cellbounds.results.solution import Arrays, Query, Solution
 from cellbounds.results.values import UNBOUNDED, Unbounded, ValueSet
 from cellbounds.runtime.arrays import IntArray, narrowest
+from cellbounds.runtime.compilation import uncompiled
+from cellbounds.solvers.conditional import small_tables
 from cellbounds.solvers.conditional.cells import CellCounts, row_sum_for, table_at, table_with
-from cellbounds.solvers.conditional.feasible import FeasibleRows, solve_rows
+from cellbounds.solvers.conditional.feasible import (
+    DistinctRows,
+    FeasibleRows,
+    distinct_rows,
+    solve_rows,
+)
 from cellbounds.solvers.conditional.parts import PartCounts, part_bounds
 from cellbounds.statements import Release
 
@@ -40,13 +48,15 @@ class SharpConditional:
         """Find the feasible row sums; the rest follows when asked for."""
         assert facts.conditional is not None
         layout = make_layout(facts.conditional, query.over)
-        rows = solve_rows(layout.problem)
-        parts = None if layout.parts is None else PartCounts(layout.parts)
-        kind = dict(zip(layout.problem.rows.tolist(), rows.kind.tolist(), strict=True))
+        rows, ends = distinct_rows(layout.problem), None
+        small = layout.about is not About.ROWS and small_tables.fits(rows)
+        if small and small_tables.sharp_ends.pays:
+            ends = small_tables.ends(rows)
+        if ends is None:
+            with uncompiled() if small else nullcontext():
+                rows = solve_rows(rows)
         places = query.places(facts.release.domain)
-        return ConditionalSolution(
-            facts.release, layout, places, rows, CellCounts(rows), parts, kind
-        )
+        return ConditionalSolution(facts.release, layout, places, rows, ends)
 
 
 @dataclass(eq=False)
@@ -60,16 +70,34 @@ class ConditionalSolution(Solution):
     _release: Release
     _layout: Layout
     places: CellIndex
-    _rows: FeasibleRows
-    _counts: CellCounts
-    _part_counts: PartCounts | None
-    _kind: dict[int, int]
-    """The distinct row of each row of the statement that holds somebody."""
+    _distinct: DistinctRows
+    _ends: Arrays | None
+    """Smallest and largest counts of the distinct rows, if those are known without their sums."""
+
+    @cached_property
+    def _rows(self) -> FeasibleRows:
+        rows = self._distinct
+        return rows if isinstance(rows, FeasibleRows) else solve_rows(rows)
+
+    @cached_property
+    def _counts(self) -> CellCounts:
+        return CellCounts(self._rows)
+
+    @cached_property
+    def _part_counts(self) -> PartCounts | None:
+        return None if self._layout.parts is None else PartCounts(self._layout.parts)
+
+    @cached_property
+    def _kind(self) -> dict[int, int]:
+        """The distinct row of each row of the statement that holds somebody."""
+        places, kinds = self._layout.problem.rows.tolist(), self._distinct.kind.tolist()
+        return dict(zip(places, kinds, strict=True))
 
     def bounds(self) -> Arrays:
         """Lower and upper bounds in the shape of the cells asked for."""
-        layout, rows = self._layout, self._rows
+        layout = self._layout
         if layout.about is About.ROWS:
+            rows = self._rows
             smallest = np.array([sums.ends(1)[0] for sums in rows.feasible], dtype=object)
             largest = np.empty(len(rows.feasible), dtype=object)
             largest[:] = [
@@ -78,14 +106,14 @@ class ConditionalSolution(Solution):
             ]
             width = 1
         else:
-            smallest, largest = self._counts.bounds(
+            smallest, largest = self._ends or self._counts.bounds(
                 None if self.places.chosen is None else self._needed_rows()
             )
             width = layout.column_count
         both = []
         for values in (smallest, largest):
             spread = np.zeros((layout.row_count, width), dtype=values.dtype)
-            spread[layout.problem.rows] = values.reshape(-1, width)[rows.kind]
+            spread[layout.problem.rows] = values.reshape(-1, width)[self._distinct.kind]
             both.append(spread)
         lower, upper = both
         if layout.about is About.PARTS:

@@ -146,6 +146,8 @@ class Walker:
     @cached_property
     def cubes(self) -> Hypercubes:
         """What the compiled walks need."""
+        # Compiled walks draw a move without looking whether there is one.
+        assert self.moves
         assert self.asked.of is not None
         problem = self.problem
         return hypercubes(

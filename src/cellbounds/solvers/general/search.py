@@ -457,7 +457,7 @@ class Search:
     ) -> list[SplitBound]:
         """Bounds proven by splitting, many at once; none if that is not for this release."""
         device, splitting = device_of(effort.device), None
-        if len(self.pool):
+        if len(self.pool) and self.solvers.splits(self.release):
             splitting = self.solvers.splitting(self.release, self.pool.at(0), device)
         if splitting is None:
             return []
@@ -495,17 +495,22 @@ class Search:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
 
-    def by_rounding(self, place: int, side: int, proposals: int, effort: Budget) -> None:
-        """Look for a table where the proof ends: split, round, and repair what is out of limits."""
+    def by_rounding(
+        self, place: int, side: int, real: IntArray, proposals: int, effort: Budget, turn: int = 0
+    ) -> None:
+        """Look for a table where the proof ends: round real numbers, and repair what is out."""
         members = self.asked.members(place)
-        splitting = self.solvers.splitting(self.release, self.pool.at(0))
-        real = self.by_program(place, side, effort)
-        if splitting is None or real is None or self.settled(place, side) or len(members) > 1:
-            return
         goal = int(self.proven[side, place])
-        real[members] = goal
+        if not len(self.pool) or len(members) > 1 or goal == NO_UPPER:
+            return
+        if not self.walker.possible:
+            return
+        splitting = self.solvers.splitting(self.release, self.pool.at(0))
+        if splitting is None:
+            return
         real = np.clip(real, self.full.lower, self.full.upper)
-        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals]))
+        real[members] = goal
+        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals, turn]))
         if self._repaired(counts, place, goal, proposals, effort):
             self.pool.add(counts)
 

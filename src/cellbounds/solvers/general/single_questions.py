@@ -13,6 +13,7 @@ from cellbounds.model.splitting import Splitting, margin_axes
 from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.devices import CPU, Device
 from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
+from cellbounds.solvers.general.hypercubes import moves_of
 from cellbounds.solvers.general.nested_families import Nested
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
@@ -36,17 +37,17 @@ class Solvers:
         self._interior: LinearProgram | None = None
         self._parts: dict[int, IntegerProgram] = {}
         self._splittings: dict[str, Splitting] = {}
-        self._splits: bool | None = None
+        self._faces: tuple[tuple[int, ...], ...] | None = None
 
     def splitting(
         self, release: Release, table: IntArray, device: Device = CPU
     ) -> Splitting | None:
-        """The splitting of a large release of complete margins; None if it is not one.
+        """The splitting of a release of complete margins; None if it is not one.
 
         It is the same whichever table (flat, of the whole) it is made from.
         """
-        if device.name not in self._splittings and self.splits(release):
-            faces = list((margin_axes(release) or {}).values())
+        faces = self._margins(release)
+        if device.name not in self._splittings and faces:
             limits = self.full.lower, self.full.upper
             self._splittings[device.name] = Splitting(
                 release.domain.shape, faces, *limits, table, device=device
@@ -55,10 +56,15 @@ class Solvers:
 
     def splits(self, release: Release) -> bool:
         """Whether bounds are found faster by splitting than by programs."""
-        if self._splits is None:
-            large = len(self.small.lower) >= SPLIT and not (self.full.upper == NO_UPPER).any()
-            self._splits = large and margin_axes(release) is not None
-        return self._splits
+        return len(self.small.lower) >= SPLIT and bool(self._margins(release))
+
+    def _margins(self, release: Release) -> tuple[tuple[int, ...], ...]:
+        """The axes of complete margins if nothing else was said, and cells have limits and move."""
+        if self._faces is None:
+            # Tables at the bound are found by moves: without any, programs give them.
+            limited = bool(moves_of(release)) and not (self.full.upper == NO_UPPER).any()
+            self._faces = tuple((margin_axes(release) or {}).values()) if limited else ()
+        return self._faces
 
     def program(self) -> LinearProgram:
         """The linear relaxation: always the same one if it does not remember its last answer.

@@ -308,6 +308,9 @@ LONG_WALKS = ((8.0, 1_000_000), (4.0, 1_000_000), (2.0, 1_000_000))
 """Temperatures and proposals of walks near the solution of a program: in small problems less
 than an integer program takes, in large ones about as long as the program took."""
 
+ROUNDINGS, SHORT_REPAIR = 3, 5_000
+"""Roundings of one solution in small problems, and proposals of repairs: as long as a walk."""
+
 SPLIT_AT_ONCE = 64
 """Bounds of one part of the work by splitting."""
 
@@ -437,8 +440,12 @@ def _steps(search: Search) -> list[tuple[str, Step]]:
 def _by_program(
     search: Search, place: int, side: int, effort: Budget, _share: int, times: int = 1
 ) -> None:
-    """Prove by a linear program, then walk near its solution to where the proof ends."""
+    """Prove by a linear program, then round its solution and walk near it to where that ends."""
     real = search.by_program(place, side, effort)
+    for turn in range(0 if search.program_is_dear else ROUNDINGS):
+        if real is None or search.settled(place, side) or effort.spent:
+            return
+        search.by_rounding(place, side, real, SHORT_REPAIR, effort, turn)
     for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
         if real is None or search.settled(place, side) or effort.spent:
             return
@@ -456,7 +463,9 @@ def _by_splitting(search: Search, effort: Budget) -> None:
 def _by_rounding(
     proposals: int, search: Search, place: int, side: int, effort: Budget, _share: int
 ) -> None:
-    search.by_rounding(place, side, proposals, effort)
+    real = search.by_program(place, side, effort)
+    if real is not None and not search.settled(place, side):
+        search.by_rounding(place, side, real, proposals, effort)
 
 
 def _by_corners(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
