@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(folder):
-    server = Server(folder, "--seconds", "6")
+    server = Server(folder, "--seconds", "30")
     yield server
     server.end()
 
@@ -224,7 +224,7 @@ def test_counts_are_protected(page, alone):
     page.goto(f"{alone.base}/table/delinquent.csv?s=[county,education]")
     settled(page)
     page.click("#make-safe")
-    page.locator("#safe .ways li").first.wait_for()
+    page.locator("#safe .ways li").first.wait_for(timeout=90_000)
     assert page.locator("#safe .ways li").count() == 4
     page.locator("#safe strong", has_text="Hide").click()
     page.wait_for_url("**h=0*")
