@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 AUDIT := cellbounds audit build/delinquent.csv "[education|county]@1"
 
-.PHONY: demo test test-long check lint docs pictures dist versions lowest bench bench-quick papers fuzz faults budgets mutants clean
+.PHONY: demo test test-long check lint docs pictures dist versions lowest bench bench-quick papers fuzz faults load budgets mutants clean
 
 demo: .venv/.base
 	@$(BIN)/cellbounds example delinquent -o build > /dev/null
@@ -66,6 +66,10 @@ fuzz: .venv/.test
 # Kills, full disks, wrong clocks, races; about a quarter of an hour. Needs Linux and a C compiler.
 faults: .venv/.test
 	$(BIN)/python -m reliability.faults --seed $(or $(SEED),1)
+
+# Fifty people at one server on 127.0.0.1 while audits run, and approvals that race; MINUTES=10.
+load: .venv/.test
+	$(BIN)/python -m reliability.load --minutes $(or $(MINUTES),10) --seed $(or $(SEED),1)
 
 # Everything that takes a budget, on inputs that would take far longer; ONLY="posterior|sample" for some. Ten minutes.
 budgets: .venv/.test

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "web"))
 
-from servers import PASSWORD, Server, cps_like, team_ledger
+from servers import PASSWORD, Server, cps, team_ledger
 
 import cellbounds as cb
 from cellbounds.papers.wright_smucker_2014 import LINES, disclosed
@@ -23,14 +23,14 @@ FACTS = ("rows", "columns", "empty", "single", "whole", "zeros", "small")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explored")
-    cps_like().write(folder / "cps.csv")
+    cps().write(folder / "cps.csv")
     cb.datasets.read("delinquent").write(folder / "delinquent.csv")
     return folder
 
 
 @pytest.fixture(scope="module")
 def alone(folder):
-    server = Server(folder, "--seconds", "6")
+    server = Server(folder, "--seconds", "30")
     yield server
     server.end()
 
@@ -119,7 +119,7 @@ def verdict(page):
 
 def clicked(page, given, responses, merging):
     """Click a design of Table 10 together: roles of variables, then merged levels."""
-    table = cps_like()
+    table = cps()
     for axis in range(8):
         role = "r" if str(axis + 1) in responses else "g" if str(axis + 1) in given else "x"
         spot = page.locator(f"[id='v0.{axis}.{role}']")
@@ -142,7 +142,7 @@ def test_the_designs_of_table_10_by_clicking(page, alone):
     page.goto(f"{alone.base}/table/cps.csv")
     settled(page)
     changed(page, lambda: page.select_option("#d0", ""))
-    table = cps_like()
+    table = cps()
     for given, responses, merging in LINES:
         clicked(page, given, responses, merging)
         found = [int(page.inner_text(f"#fact-{key}").replace(",", "")) for key in FACTS]
@@ -183,6 +183,29 @@ def test_an_unsafe_design_is_made_safe(page, alone, tmp_path):
     assert cb.judge(table, release).outcome.value == "safe"
 
 
+def test_what_is_out_stands_beside_a_design(logged_in, team):
+    cleo = logged_in("cleo")
+    cleo.goto(f"{team.base}/table/table?s=[region,ill]&n=0")
+    settled(cleo)
+    assert verdict(cleo) == "SAFE"
+    cleo.locator("#together .banner.unsafe").wait_for(timeout=90_000)
+    assert cleo.locator("#blame li").count() == 2
+
+
+def test_designs_are_told_apart_by_pointing_at_them(page, alone):
+    for decimals in (3, 1):
+        page.goto(f"{alone.base}/table/delinquent.csv?s=[education|county]@{decimals}")
+        settled(page)
+    dot = page.locator("#tried svg a", has_text="@3")
+    dot.hover()
+    assert "[education|county]@3, N: unsafe, risk 1.000" in dot.locator("title").text_content()
+    dot.click()
+    page.wait_for_url("**%403*")
+    settled(page)
+    page.click("#undo")
+    page.wait_for_url("**%401*")
+
+
 def test_a_figure_is_hidden_by_clicking(page, alone):
     page.goto(f"{alone.base}/table/delinquent.csv?s=[county,education]&n=0")
     settled(page)
@@ -201,6 +224,8 @@ def test_counts_are_protected(page, alone):
     page.goto(f"{alone.base}/table/delinquent.csv?s=[county,education]")
     settled(page)
     page.click("#make-safe")
+    page.locator("#safe .ways li").first.wait_for(timeout=90_000)
+    assert page.locator("#safe .ways li").count() == 4
     page.locator("#safe strong", has_text="Hide").click()
     page.wait_for_url("**h=0*")
     settled(page)

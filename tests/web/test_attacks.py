@@ -300,7 +300,7 @@ def _history(client):
     "asked",
     [
         {"statements": ["[region]"], "why": "\ud800"},
-        {"statements": ["[region]"], "why": "x" * 20_001},
+        {"statements": ["[region]"], "why": "x" * (2**15 + 1)},
         {"statements": ["[region]"], "why": " "},
         {"statements": ["[region]"], "why": "x", "batch": "y" * 5_000},
         {"statements": ["[region]"], "why": "x", "batch": "\ud800"},

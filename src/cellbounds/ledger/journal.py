@@ -194,7 +194,7 @@ WAIT = 60.0
 TRIES = 3
 """How often something is judged before others have to wait for it: each time something came in."""
 
-LONGEST_REASON = 20_000
+LONGEST_REASON = 2**15
 """Characters of a reason."""
 
 Signed = tuple[str | None, str]
