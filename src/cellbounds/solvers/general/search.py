@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
@@ -28,15 +28,10 @@ from cellbounds.solvers.general.constant_sums import (
 )
 from cellbounds.solvers.general.cp_sat import Found, IntegerProgram
 from cellbounds.solvers.general.exact_linear import dual_bound, exact_bound, exactly_feasible
-from cellbounds.solvers.general.hypercubes import (
-    REPAIRING,
-    REPAIRING_ONE,
-    Guide,
-    Walker,
-    moves_of,
-)
+from cellbounds.solvers.general.hypercubes import Guide, Walker, moves_of
 from cellbounds.solvers.general.null_walk import tables_around
 from cellbounds.solvers.general.pool import Excerpt, TablePool
+from cellbounds.solvers.general.repairs import moved_cells
 from cellbounds.solvers.general.single_questions import Solvers
 from cellbounds.statements import Release
 from cellbounds.statements.inequalities import NO_UPPER
@@ -44,13 +39,6 @@ from cellbounds.statements.inequalities import NO_UPPER
 SIGNS = (1, -1)
 """A lower bound (side 0) is the least of a sum, an upper one (side 1) that of its negative."""
 
-
-REPAIRS, IN_VAIN = (
-    ((REPAIRING, 300_000), (REPAIRING_ONE, 4_000_000), (REPAIRING_ONE, 16_000_000)),
-    20,
-)
-"""Temperatures and proposals for a table in which one cell has another count, about 0.05, 0.5 and 2
-seconds; and cells in a row that may stay as they are before no more are tried."""
 
 ABOVE_ALL = 20_000
 """Weight of one bound when all are pushed; the others have 1 to 97."""
@@ -410,7 +398,7 @@ class Search:
         if not len(self.pool) or len(self.numbers) < MANY:
             return
         if self.walker.possible:
-            self._take_all(self._repairs(effort), effort)
+            self._take_all(moved_cells(self, effort), effort)
         if effort.spent or self.solvers.splits(self.release):
             return  # between complete margins hypercubes are the shortest directions there are
         start = self.pool.at(0)[self.numbers]
@@ -422,60 +410,6 @@ class Search:
             self.pool.add_if_it_fits(counts)  # lists of values are not known to walks
             if effort.spent:
                 return
-
-    def _repairs(self, effort: Budget) -> Iterator[IntArray]:
-        """Tables in which sums of one cell have other values than in all so far.
-
-        What can be proven is proven before much is tried; if nothing can, that is not worth it.
-        """
-        splits = self.solvers.splits(self.release)
-        for attempt, (temperature, proposals) in enumerate(REPAIRS if splits else REPAIRS[:1]):
-            places, in_vain = np.flatnonzero(self.unmoved()).tolist(), 0
-            if attempt == 1:
-                self.by_splitting([(place, side) for place in places for side in (0, 1)], effort)
-            for place in places:
-                if effort.spent or in_vain >= IN_VAIN:
-                    break
-                for counts in self._moved(place, temperature, proposals, effort):
-                    yield counts
-                    in_vain = -1
-                in_vain += int(self.unmoved()[place])
-
-    def _moved(
-        self, place: int, temperature: float, proposals: int, effort: Budget
-    ) -> Iterator[IntArray]:
-        """Tables in which a cell has other counts than in all so far, until there is one."""
-        members = self.asked.members(place)
-        if len(members) > 1 or not self.unmoved()[place]:
-            return
-        counts, value = self.pool.at(len(self.pool) - 1), int(self.pool.ends[0, place])
-        if self.walker.swapped(counts, int(members[0])):
-            yield counts
-        for there in (value + 1, value - 1):
-            possible = self.proven[0, place] <= there <= self.proven[1, place]
-            if possible and self.unmoved()[place]:
-                counts = self.pool.at(len(self.pool) - 1)
-                if self._repaired(counts, place, there, proposals, effort, temperature):
-                    yield counts
-
-    def _repaired(
-        self,
-        counts: IntArray,
-        place: int,
-        value: int,
-        proposals: int,
-        effort: Budget,
-        temperature: float = REPAIRING,
-    ) -> bool:
-        """Lead counts with the right sums to a table with a value in one cell, if that succeeds.
-
-        Cells that were found to be constant may be something else on the way: that was seen to
-        make it far shorter.
-        """
-        limits = self.walker.problem
-        lower, upper = limits.lower.copy(), limits.upper.copy()
-        lower[self.asked.members(place)] = upper[self.asked.members(place)] = value
-        return self.walker.repaired(counts, lower, upper, proposals, effort, temperature)
 
     def _aims(self) -> BoolArray:
         """The cells of sums that walks should still move."""
@@ -531,33 +465,6 @@ class Search:
         if not self.program.interior:
             self._add_if_near(proposal.cells)
         return self.expand(proposal.cells)
-
-    def by_repairs(self, place: int, side: int, proposals: int, effort: Budget) -> None:
-        """Put what lacks to where the proof ends into a cell of the nearest table, and repair it.
-
-        Whether that or rounding is better depends on the release.
-        """
-        goal = int(self.proven[side, place])
-        if len(self.asked.members(place)) > 1 or goal == NO_UPPER or not self.walker.possible:
-            return
-        counts = self.pool.nearest(place, side)
-        if self._repaired(counts, place, goal, proposals, effort):
-            self.pool.add(counts)
-
-    def by_rounding(
-        self, place: int, side: int, real: IntArray, proposals: int, effort: Budget, turn: int = 0
-    ) -> None:
-        """Look for a table where the proof ends: round real numbers, and repair what is out."""
-        members, goal = self.asked.members(place), int(self.proven[side, place])
-        if not (self.walker.possible and len(self.pool)) or len(members) > 1 or goal == NO_UPPER:
-            return
-        if (splitting := self.solvers.splitting(self.release, self.pool.at(0))) is None:
-            return
-        real = np.clip(real, self.full.lower, self.full.upper)
-        real[members] = goal
-        counts = splitting.rounded(real, np.random.default_rng([place, side, proposals, turn]))
-        if self._repaired(counts, place, goal, proposals, effort):
-            self.pool.add(counts)
 
     def by_pushing(self, seconds: float | None, place: int | None = None, side: int = 0) -> int:
         """A program that pushes every open bound at once, one of them above all; its table.

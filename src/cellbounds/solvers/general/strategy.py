@@ -27,6 +27,7 @@ from cellbounds.solvers.general.cp_sat import IntegerProgram, fits_solver
 from cellbounds.solvers.general.exact_linear import closed_beyond, grows_without_end
 from cellbounds.solvers.general.hypercubes import Guide
 from cellbounds.solvers.general.pool import Excerpt
+from cellbounds.solvers.general.repairs import attain_by_repairs, attain_by_rounding
 from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
 from cellbounds.statements.inequalities import NO_UPPER
 
@@ -443,7 +444,7 @@ def _by_program(
     for turn in range(0 if search.program_is_dear else ROUNDINGS):
         if real is None or search.settled(place, side) or effort.spent:
             return
-        search.by_rounding(place, side, real, SHORT_REPAIR, effort, turn)
+        attain_by_rounding(search, place, side, real, SHORT_REPAIR, effort, turn)
     for temperature, proposals in LONG_WALKS if search.program_is_dear else SHORT_WALKS:
         if real is None or search.settled(place, side) or effort.spent:
             return
@@ -463,9 +464,9 @@ def _by_repairs(
 ) -> None:
     real = search.by_program(place, side, effort)
     if not search.settled(place, side):
-        search.by_repairs(place, side, proposals, effort)
+        attain_by_repairs(search, place, side, proposals, effort)
     if real is not None and not search.settled(place, side):
-        search.by_rounding(place, side, real, proposals, effort)
+        attain_by_rounding(search, place, side, real, proposals, effort)
 
 
 def _by_corners(search: Search, place: int, side: int, effort: Budget, _share: int) -> None:
