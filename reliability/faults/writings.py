@@ -74,7 +74,7 @@ WRITINGS = (
             "--jobs",
             "1",
         ),
-        ("finished.csv", "internal.xlsx", "said.toml"),
+        ("finished.csv", "internal.xlsx", "said.toml", "said.1-county-sex.csv"),
     ),
     Writing(
         "synthetic",
