@@ -196,7 +196,7 @@ def test_designs_are_told_apart_by_pointing_at_them(page, alone):
     for decimals in (3, 1):
         page.goto(f"{alone.base}/table/delinquent.csv?s=[education|county]@{decimals}")
         settled(page)
-    dot = page.locator("#tried svg a", has_text="@3")
+    dot = page.locator("#tried svg a", has_text="@3, N: unsafe")
     dot.hover()
     assert "[education|county]@3, N: unsafe, risk 1.000" in dot.locator("title").text_content()
     dot.click()

@@ -119,7 +119,7 @@ def test_a_total_that_contradicts_its_parts_is_named(tmp_path):
         cb.InvalidInput, match=r"the cell \('N2', 'Total'\)|\('N', 'Total'\)"
     ) as caught:
         read(tmp_path, "simple.tab", text)
-    assert "16" not in str(caught.value)
+    assert "16" not in str(caught.value).replace(str(tmp_path), "")
 
 
 def test_rounded_tables_show_the_rounded_figures(tmp_path):
