@@ -12,6 +12,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -65,6 +66,9 @@ FORM, FIRST = 2**20, 2**16
 
 OPEN = ("/enter", "/login", "/api/1/session", "/api/1/openapi.json", "/alive")
 """Addresses for those who have no session yet, besides files such as the style sheet."""
+
+HEARD_OUT, PATIENT = 2**24, 5.0
+"""Bytes of a request that is refused that are read all the same, and seconds."""
 
 SAFE_METHODS = ("GET", "HEAD")
 
@@ -324,6 +328,7 @@ class Guard:
         except CellboundsError:
             refusal = _said(scope, "the ledger cannot be read now; try again in a minute", 503)
         if refusal is not None:
+            await _heard_out(scope, receive)
             await refusal(scope, receive, guarded_send)
             return
         most = left = self._most(scope)
@@ -339,9 +344,9 @@ class Guard:
             except TimeoutError:
                 raise _TooSlow from None
             left -= len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if left < 0:
                 raise _TooLarge
-            whole = not message.get("more_body", False)
             return message
 
         try:
@@ -350,6 +355,8 @@ class Guard:
             if started:
                 raise
             if isinstance(problem, _TooLarge):
+                if not whole:
+                    await _heard_out(scope, receive)
                 refusal = _too_large(scope, most)
             else:
                 refusal = _last(_said(scope, "what was sent did not come in time", 408))
@@ -408,6 +415,22 @@ class Guard:
         if headers.get("hx-request"):
             response.headers["HX-Refresh"] = "true"
         return response
+
+
+async def _heard_out(scope: Scope, receive: Receive) -> None:
+    """Read on, and keep nothing, so that a person who still sends is told why that is refused.
+
+    A connection that is closed before loses the answer. Strangers are not waited for.
+    """
+    if scope.get("visitor") is None:
+        return
+    left, ending = HEARD_OUT, time.monotonic() + PATIENT
+    with suppress(TimeoutError):
+        while left > 0:
+            message = await asyncio.wait_for(receive(), max(0.0, ending - time.monotonic()))
+            if not message.get("more_body", False):
+                return
+            left -= len(message.get("body", b""))
 
 
 def _too_large(scope: Scope, most: int) -> Response:

@@ -176,6 +176,7 @@ def listening(settings: Settings) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((settings.host, settings.port))
+        found.listen()  # whoever has the address waits until the first page can be made
     except OSError as problem:
         found.close()
         raise InvalidInput(
