@@ -107,10 +107,10 @@ QUICK = MarginsPlan(
     budgets={5: 2.0},
 )
 HOUR_FULL = HourPlan(
-    budgets={2: 60.0, 3: 3600.0, 4: 60.0, 5: 60.0},
-    nltcs16_budget=600.0,
+    budgets={2: 120.0, 3: 1200.0, 4: 120.0, 5: 120.0},
+    nltcs16_budget=300.0,
     peer_ways=3,
-    solver_seconds=60.0,
+    solver_seconds=20.0,
 )
 HOUR_QUICK = HourPlan(budgets={3: 2.0}, nltcs16_budget=None, peer_ways=5, solver_seconds=0.2)
 CELLS_FULL = CellsPlan(
