@@ -19,7 +19,8 @@ def policy_given(given: Given) -> Policy:
     """The policy of ``--policy``, against the intruder of ``--intruder``."""
     from cellbounds.disclosure.policies import Intruder, policy_of
 
-    return policy_of(given.policy).facing(**Intruder.read(given.intruder))
+    policy = policy_of(given.policy)
+    return policy.facing(**Intruder.read(given.intruder)) if given.intruder else policy
 
 
 def policy_was_given() -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cellbounds.errors import InconsistentRelease, TooMuchWork
 from cellbounds.model.constraints import System
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, rows_of_entries
 from cellbounds.statements.inequalities import NO_LOWER, NO_UPPER
 
 PASSES = 60
@@ -36,7 +36,7 @@ class Problem:
     @property
     def rows(self) -> IntArray:
         """The row of each entry."""
-        return np.repeat(np.arange(len(self.row_lower)), np.diff(self.starts))
+        return rows_of_entries(self.starts)
 
     def by_cell(self) -> tuple[IntArray, IntArray, IntArray]:
         """Entries sorted by cell: their order, where each cell begins, and which cell that is."""

@@ -49,3 +49,14 @@ def narrowest(values: IntArray) -> IntArray:
     if values.dtype != object or not all(-SAFE < value < SAFE for value in values.flat):
         return values
     return values.astype(np.int64)
+
+
+def rows_of_entries(starts: IntArray) -> IntArray:
+    """The row of each entry, if row k has the entries ``starts[k]:starts[k + 1]``.
+
+    Examples
+    --------
+    >>> rows_of_entries(np.array([0, 2, 2, 3]))
+    array([0, 0, 2])
+    """
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))

@@ -96,9 +96,6 @@ class Pool:
     def __init__(self, release: Release, answer: Attainable | None, start: Table | None) -> None:
         self._release, self._answer = release, answer
         self._base = () if answer is None else answer.over
-        # Levels that overlap, or leave somebody out, do not add up to a margin.
-        shared = release.domain.shares_out
-        self._beside = {name for name in self._base if not shared(name)}
         self._tables = [] if start is None else [start]
         self._margins: IntArray | None = None
         self._made: set[tuple[Position, int]] = set()
@@ -106,6 +103,12 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self._tables)
+
+    @cached_property
+    def _beside(self) -> set[str]:
+        """Levels that overlap, or leave somebody out: they do not add up to a margin."""
+        shares_out = self._release.domain.shares_out
+        return {name for name in self._base if not shares_out(name)}
 
     def counts(self, over: tuple[str, ...], first: int = 0) -> list[IntArray]:
         """What each table, from the first on, has in the cells of a margin."""

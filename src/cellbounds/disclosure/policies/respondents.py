@@ -22,7 +22,7 @@ from cellbounds.disclosure.policies.rule import Rule, certainly_held, some_withi
 from cellbounds.disclosure.policies.verdict import Finding, Outcome, worst
 from cellbounds.errors import InconsistentRelease
 from cellbounds.model.constraints import System, compile_release
-from cellbounds.runtime.arrays import IntArray
+from cellbounds.runtime.arrays import IntArray, rows_of_entries
 from cellbounds.runtime.budget import Budget
 from cellbounds.statements import Release
 
@@ -70,7 +70,7 @@ def alike_cells(release: Release, over: tuple[str, ...]) -> IntArray:
 def _columns(system: System, size: int) -> list[Hashable]:
     """The sums that each cell stands in, and how."""
     columns: list[list[tuple[int, int]]] = [[] for _ in range(size)]
-    rows = np.repeat(np.arange(system.row_count), np.diff(system.starts))
+    rows = rows_of_entries(system.starts)
     entries = system.cells.tolist(), rows.tolist(), system.coefficients.tolist()
     for cell, row, coefficient in zip(*entries, strict=True):
         columns[cell].append((row, coefficient))

@@ -15,13 +15,13 @@ import numpy as np
 
 from cellbounds.model.constraints import System
 from cellbounds.model.problem import Problem, raw_problem
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, rows_of_entries
 from cellbounds.solvers.general.constant_sums import (
     GROUP,
     MOST_STEPS,
     Equations,
-    echelon_of,
     equations_of,
+    grouped_echelon,
     inwards_of,
     positive_combination,
     proposed_columns,
@@ -173,11 +173,11 @@ def _eliminated(peeling: _Peeling, claimed: BoolArray, seconds: float | None) ->
     named, first = _with_origins(equations), equations.size
     groups = np.where(tight != 0, GROUP, 0)
     groups[first:] = 5 * GROUP
-    echelon = _echelon(named, groups)
+    echelon = grouped_echelon(named, groups)
     inwards = inwards_of(echelon, tight != 0, tight)
     if len(inwards.columns):
         proposed = proposed_columns(inwards, named.size, seconds)
-        echelon = _echelon(named, groups + np.where(proposed, GROUP, 0))
+        echelon = grouped_echelon(named, groups + np.where(proposed, GROUP, 0))
         inwards = inwards_of(echelon, proposed, tight)
         multipliers = positive_combination(inwards, seconds)
         step = _origins(echelon, proposed, multipliers, first)
@@ -209,16 +209,12 @@ def _with_origins(equations: Equations) -> Equations:
     )
 
 
-def _echelon(equations: Equations, groups: IntArray) -> Echelon:
-    return echelon_of(equations, groups + np.bincount(equations.columns, minlength=equations.size))
-
-
 def _origins(echelon: Echelon, last: BoolArray, multipliers: IntArray, first: int) -> Steps | None:
     """A combination of the rows with pivots in the last columns, in terms of those they are of."""
     rows = np.sort(echelon.row_of[(echelon.row_of >= 0) & last])
     times = np.zeros(len(echelon.starts) - 1, dtype=np.int64)
     times[rows] = multipliers
-    row_of_entry = np.repeat(np.arange(len(times)), np.diff(echelon.starts))
+    row_of_entry = rows_of_entries(echelon.starts)
     inside = (times[row_of_entry] != 0) & (echelon.columns >= first)
     factors, by = echelon.factors[inside], times[row_of_entry[inside]]
     if not float(np.abs(factors).astype(float) @ np.abs(by)) < SAFE:

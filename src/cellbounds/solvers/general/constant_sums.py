@@ -19,7 +19,7 @@ import numpy as np
 
 from cellbounds.model.linear_programs import LinearProgram, LinearProposal
 from cellbounds.model.problem import Problem
-from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray
+from cellbounds.runtime.arrays import SAFE, BoolArray, IntArray, rows_of_entries
 from cellbounds.solvers.general.elimination_kernel import (
     DEPENDENT,
     PRIME,
@@ -65,7 +65,7 @@ class Equations(NamedTuple):
     @property
     def rows(self) -> IntArray:
         """The row of each entry."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return rows_of_entries(self.starts)
 
 
 def equations_of(problem: Problem) -> Equations:
@@ -85,7 +85,7 @@ def equations_of(problem: Problem) -> Equations:
     )
 
 
-class Constants(NamedTuple):
+class ConstantSums(NamedTuple):
     """Which sums are constant, which columns are forced, and which rows follow from others."""
 
     sums: BoolArray
@@ -99,7 +99,7 @@ def constant_sums(
     starts: IntArray,
     cells: IntArray,
     seconds: float | None = None,
-) -> Constants:
+) -> ConstantSums:
     """Which sums over cells (lines of `starts` and `cells`) are the same in every table.
 
     Parameters
@@ -119,19 +119,19 @@ def constant_sums(
     # Columns that are not tight take up what rows that hold one need: pivots are among them first,
     # and last among those that are fixed.
     groups = np.where(forced, 3 * GROUP, np.where(tight != 0, GROUP, 0))
-    echelon = _echelon(equations, groups)
+    echelon = grouped_echelon(equations, groups)
     inwards = inwards_of(echelon, tight != 0, tight)
     if len(inwards.columns):
         proposed = proposed_columns(inwards, equations.size, seconds)
         if proposed.any():
             # So do then the columns that are not forced.
-            echelon = _echelon(equations, groups + np.where(proposed, GROUP, 0))
+            echelon = grouped_echelon(equations, groups + np.where(proposed, GROUP, 0))
             inwards = inwards_of(echelon, proposed, tight)
             forced |= _proven(inwards, equations.size, seconds)
     found = _spanned(echelon, forced, starts, cells)
     # Whether a row follows from rows before it does not hang on pivots; whether that is found does.
     dependent = (echelon.fate == DEPENDENT) | dependent_rows(problem)
-    return Constants(found, forced, dependent)
+    return ConstantSums(found, forced, dependent)
 
 
 def tight_columns(problem: Problem, equations: Equations, tables: Iterable[IntArray]) -> IntArray:
@@ -155,7 +155,7 @@ def echelon_of(equations: Equations, ranks: IntArray) -> Echelon:
     return Echelon(*echelon_form(starts, columns, factors, order, ranks, MOST_STEPS))
 
 
-def _echelon(equations: Equations, groups: IntArray) -> Echelon:
+def grouped_echelon(equations: Equations, groups: IntArray) -> Echelon:
     """Of the columns of a group those first that few rows hold."""
     return echelon_of(equations, groups + np.bincount(equations.columns, minlength=equations.size))
 
@@ -164,7 +164,7 @@ def dependent_rows(problem: Problem) -> BoolArray:
     """Rows that follow from others, if anything does: their limits are left out of account."""
     equations = equations_of(problem)
     groups = np.zeros(equations.size, dtype=np.int64)
-    return np.asarray(_echelon(equations, groups).fate == DEPENDENT)
+    return np.asarray(grouped_echelon(equations, groups).fate == DEPENDENT)
 
 
 def _spanned(echelon: Echelon, forced: BoolArray, starts: IntArray, cells: IntArray) -> BoolArray:
@@ -198,7 +198,7 @@ class Inwards(NamedTuple):
     @property
     def rows(self) -> IntArray:
         """The row of each entry."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return rows_of_entries(self.starts)
 
     def pushed(self, seconds: float | None) -> LinearProposal | None:
         """A direction that leads as many columns inwards as possible, each by 1 or more.
@@ -225,7 +225,7 @@ class Inwards(NamedTuple):
 def inwards_of(echelon: Echelon, last: BoolArray, tight: IntArray) -> Inwards:
     """The rows whose pivots are in the last columns: they hold no others but fixed ones."""
     rows = np.sort(echelon.row_of[(echelon.row_of >= 0) & last])
-    row_of_entry = np.repeat(np.arange(len(echelon.starts) - 1), np.diff(echelon.starts))
+    row_of_entry = rows_of_entries(echelon.starts)
     within = np.isin(row_of_entry, rows) & (tight[echelon.columns] != 0)
     entries = echelon.columns[within]
     columns, places = np.unique(entries, return_inverse=True)

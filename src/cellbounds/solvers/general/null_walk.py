@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cellbounds.model.problem import Problem
-from cellbounds.runtime.arrays import BoolArray, IntArray
+from cellbounds.runtime.arrays import BoolArray, IntArray, rows_of_entries
 from cellbounds.solvers.general.constant_sums import Equations, connected, echelon_of, equations_of
 from cellbounds.solvers.general.elimination_kernel import Echelon, null_moves, wander_along
 
@@ -100,7 +100,7 @@ def _moves(
     entries[echelon.starts[:-1]] = False
     held = np.flatnonzero(entries)
     held = held[np.argsort(echelon.columns[held], kind="stable")]
-    rows = np.repeat(np.arange(len(echelon.starts) - 1), np.diff(echelon.starts))
+    rows = rows_of_entries(echelon.starts)
     starts = np.searchsorted(echelon.columns[held], np.arange(len(echelon.row_of) + 1))
     room = min(MOST_NUMBERS, LONGEST * len(free))
     moves: tuple[IntArray, IntArray, IntArray]

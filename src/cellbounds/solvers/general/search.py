@@ -21,7 +21,7 @@ from cellbounds.runtime.arrays import BoolArray, IntArray
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.devices import device_of
 from cellbounds.solvers.general.constant_sums import (
-    Constants,
+    ConstantSums,
     connected,
     constant_sums,
     dependent_rows,
@@ -367,7 +367,7 @@ class Search:
         none = np.zeros(0, dtype=np.int64)
         return np.cumsum(widths), np.concatenate([none, *lines])
 
-    def _note_constants(self, found: Constants) -> None:
+    def _note_constants(self, found: ConstantSums) -> None:
         """Leave out of all programs what is constant or needless."""
         cells = np.flatnonzero(found.sums[: len(self.numbers)])
         if len(cells) or found.dependent.any():
