@@ -123,8 +123,8 @@ def _blocks(rows: list[list[str]], legend: Legend, *, whole: bool) -> list[_Bloc
     """The parts of a sheet that are tables: empty rows stand between them, and inside some."""
     if whole:
         numbers = [place for place, row in enumerate(rows) if any(map(_filled, row))]
-        kept = [rows[place] for place in numbers]
-        return [_Block(numbers, kept, "")] if len(kept) > 1 else []
+        chosen = [rows[place] for place in numbers]
+        return [_Block(numbers, chosen, "")] if len(chosen) > 1 else []
     blocks: list[_Block] = []
     title: list[str] = []
     headers: list[list[str]] = []
@@ -468,7 +468,7 @@ def _heads(
         stubs = [
             next((corner[k] for corner in reversed(corners) if corner[k]), "") for k in range(index)
         ]
-    kept: list[list[str]] = []
+    lines: list[list[str]] = []
     named: list[str] = []
     spoken = ""
     for place, labels in enumerate(heads):
@@ -477,14 +477,14 @@ def _heads(
             spoken = alone[0]  # one text above all columns says what they are
             continue
         named.append(columns[place] if place < len(columns) and columns[place] else spoken)
-        kept.append(labels)
+        lines.append(labels)
         spoken = ""
-    kept = _filled_right(kept)
+    lines = _filled_right(lines)
     rowed = [name or ("row" if index == 1 else f"row {k + 1}") for k, name in enumerate(stubs)]
     headed = [
         name or ("column" if len(named) == 1 else f"column {k + 1}") for k, name in enumerate(named)
     ]
-    return kept, [*rowed, *headed]
+    return lines, [*rowed, *headed]
 
 
 def _filled_right(heads: list[list[str]]) -> list[list[str]]:

@@ -283,7 +283,7 @@ class Domain:
         ]
         for other in sorted(others, key=lambda one: -len(self.level_sets(one))):
             sets = self.level_sets(other)
-            if len(sets) < len(own) and all(any(part <= one for one in sets) for part in own):
+            if len(sets) < len(own) and all(any(part <= level for level in sets) for part in own):
                 chain.append(other)
                 own = sets
         return tuple(chain)

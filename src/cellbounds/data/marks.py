@@ -85,8 +85,8 @@ class Legend:
 
     def has_footnote(self, text: str) -> bool:
         """Whether a text is a number with the mark of a footnote behind it: ``12*``, ``12 (1)``."""
-        found = _FOOTNOTE.fullmatch(text.strip().translate(_SPACES))
-        return found is not None and self._number(found[1].strip()) is not None
+        footnote = _FOOTNOTE.fullmatch(text.strip().translate(_SPACES))
+        return footnote is not None and self._number(footnote[1].strip()) is not None
 
     def is_other(self, text: str) -> bool:
         """Whether a text is a number that is no count: a decimal, a percentage, below zero."""
@@ -128,8 +128,8 @@ class Legend:
         if plain.lower() in _STANDARD:
             return _STANDARD[plain.lower()]
         number = self._number(plain)
-        if number is None and (found := _FOOTNOTE.fullmatch(plain)):
-            number = self._number(found[1].strip())
+        if number is None and (footnote := _FOOTNOTE.fullmatch(plain)):
+            number = self._number(footnote[1].strip())
         return _range(plain) if number is None else number
 
     def _number(self, text: str) -> int | None:
@@ -180,13 +180,13 @@ def legend_of(text: str | Mapping[str, str] | None, thousands: str | None = None
         pairs = [(str(mark), str(meaning)) for mark, meaning in text.items()]
     else:
         # The mark may be "=" or hold one: the meaning never does, but for "<=" and ">=".
-        found = [re.fullmatch(r"(.+?)=(?!$)(.+)", part.strip()) for part in text.split(",")]
-        if not all(found):
+        matches = [re.fullmatch(r"(.+?)=(?!$)(.+)", part.strip()) for part in text.split(",")]
+        if not all(matches):
             raise InvalidInput(
                 f"marks {text!r}; write them like 'c=hidden, :=<5, blank=unknown' (hidden, "
                 "unknown, zero or a range)"
             )
-        pairs = [(one[1].strip(), one[2].strip()) for one in found if one]
+        pairs = [(pair[1].strip(), pair[2].strip()) for pair in matches if pair]
     marks: dict[str, Entry] = {}
     for mark, meaning in pairs:
         entry = _MEANINGS.get(meaning.lower(), _NOTHING)

@@ -71,17 +71,17 @@ def nestings_in(table: Table) -> list[Nesting]:
     domain = table.domain
     if domain.size > MOST_CELLS:
         return []
-    found = []
+    nestings = []
     for child, parent in itertools.permutations(domain.names, 2):
         if not 2 <= len(domain.levels(parent)) < len(domain.levels(child)):
             continue
         nesting = nesting_in(table, child, parent)
-        if nesting is None or len({one for one in nesting.parents if one is not None}) < 2:
+        if nesting is None or len({outer for outer in nesting.parents if outer is not None}) < 2:
             continue
         closed = table.margin([child, parent]).structural
         if not closed[_impossible_pairs(domain, nesting)].all():
-            found.append(nesting)
-    return found
+            nestings.append(nesting)
+    return nestings
 
 
 @lru_cache(maxsize=16)
@@ -96,15 +96,17 @@ def nestings_by_codes(domain: Domain) -> tuple[Nesting, ...]:
     >>> nestings_by_codes(domain)
     (Nesting(child='district', parent='country', parents=(0, 0, 1)),)
     """
-    found = []
+    nestings = []
     for child, parent in itertools.permutations(domain.names, 2):
         codes, parts = (list(map(str, domain.levels(name))) for name in (parent, child))
         if not 2 <= len(codes) < len(parts) or "" in codes:
             continue
         inside = [[k for k, code in enumerate(codes) if part.startswith(code)] for part in parts]
-        if all(len(one) == 1 for one in inside) and len({one[0] for one in inside}) == len(codes):
-            found.append(Nesting(child, parent, tuple(one[0] for one in inside)))
-    return tuple(found)
+        if all(len(outer) == 1 for outer in inside) and len({one[0] for one in inside}) == len(
+            codes
+        ):
+            nestings.append(Nesting(child, parent, tuple(outer[0] for outer in inside)))
+    return tuple(nestings)
 
 
 def assumed_nestings(domain: Domain, table: Table | None) -> tuple[Nesting, ...]:
@@ -116,8 +118,10 @@ def assumed_nestings(domain: Domain, table: Table | None) -> tuple[Nesting, ...]
         return ()
     known = nestings_by_codes(domain)
     if table is None:
-        return tuple(one for one in known if not _digits(domain.levels(one.parent)))
-    return tuple(one for one in known if not table.counts[impossible(domain, [one])].any())
+        return tuple(nesting for nesting in known if not _digits(domain.levels(nesting.parent)))
+    return tuple(
+        nesting for nesting in known if not table.counts[impossible(domain, [nesting])].any()
+    )
 
 
 def _digits(codes: Sequence[Label]) -> bool:

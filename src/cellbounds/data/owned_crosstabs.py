@@ -34,10 +34,12 @@ def crosstab_table(
     sheet: str | None,
 ) -> Table | None:
     """The table of a crosstab; None if the source holds something else, or several of them."""
-    found = _crosstab(source, encoding, delimiter, sheet)
-    if found is None:
+    crosstab = _crosstab(source, encoding, delimiter, sheet)
+    if crosstab is None:
         return None
-    published = understand(found, Meaning(hierarchies=hierarchies, totals=totals, percents=False))
+    published = understand(
+        crosstab, Meaning(hierarchies=hierarchies, totals=totals, percents=False)
+    )
     _check_complete(published)
     trees = published.hierarchies
     domain = Domain({name: tree.leaves for name, tree in trees.items()})

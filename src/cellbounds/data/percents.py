@@ -75,8 +75,8 @@ def figure_of(text: str) -> str | None:
     >>> [figure_of(text) for text in ("12.5", "12,5 %", "7%", "x", "<1")]
     ['12.5', '12.5', '7', None, None]
     """
-    found = _FIGURE.fullmatch(text.strip().replace("\u00a0", " ").replace("\u202f", " "))
-    return None if found is None else found[1].replace(",", ".")
+    figure = _FIGURE.fullmatch(text.strip().replace("\u00a0", " ").replace("\u202f", " "))
+    return None if figure is None else figure[1].replace(",", ".")
 
 
 def beside(text: str, *, brief: bool = False) -> tuple[str, str] | None:
@@ -180,11 +180,12 @@ def find_base(
         )
     # Percents of totals alone are the same whichever variable they are within.
     meant = [
-        [_printed(one.base_of(cell, names), hierarchies) for cell in figures] for one, _ in fitting
+        [_printed(reading.base_of(cell, names), hierarchies) for cell in figures]
+        for reading, _ in fitting
     ]
     if any(bases != meant[0] for bases in meant):
         raise InvalidInput(
-            f"{what} may be {' or '.join(_words(one) for one, _ in fitting)}; say which: "
+            f"{what} may be {' or '.join(_words(reading) for reading, _ in fitting)}; say which: "
             f"{_options(fitting)}"
         )
     return fitting[0]
@@ -202,8 +203,8 @@ def _words(percents: Percents) -> str:
 
 
 def _options(fitting: Sequence[tuple[Percents, int]]) -> str:
-    said = [f"--percents {','.join(one.within) or 'total'}" for one, _ in fitting]
-    return " or ".join([*said, "--percents none"])
+    options = [f"--percents {','.join(reading.within) or 'total'}" for reading, _ in fitting]
+    return " or ".join([*options, "--percents none"])
 
 
 def _read(percents: SheetPercents) -> dict[Cell, str]:

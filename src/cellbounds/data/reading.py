@@ -392,9 +392,9 @@ def is_paths(source: Any) -> bool:
     """Whether a list is one of paths, and not of counts."""
     if not isinstance(source, list | tuple) or not source:
         return False
-    if not all(isinstance(one, str | Path) for one in source):
+    if not all(isinstance(name, str | Path) for name in source):
         return False
-    return not all(isinstance(one, str) and one.strip().isdigit() for one in source)
+    return not all(isinstance(name, str) and name.strip().isdigit() for name in source)
 
 
 def holds_parquet(source: str | Path) -> bool:
@@ -495,7 +495,7 @@ def source_of(
         return _lone_file(Path(source), encoding, delimiter, sheet, sizes)
     if isinstance(source, str | Path) or is_paths(source):
         named = [source] if isinstance(source, str | Path) else source
-        paths = [path for one in named for path in files_named(one)]
+        paths = [path for name in named for path in files_named(name)]
         if paths == [Path(named[0])] and named[0] is source:
             return _lone_file(paths[0], encoding, delimiter, sheet, sizes)
         where = str(source) if named[0] is source else f"{len(named)} files from {named[0]}"

@@ -158,8 +158,8 @@ class Cells:
             else:
                 whole = np.zeros(size, dtype=counts.dtype)
                 np.add.at(whole, keys[0], counts)
-            found = np.flatnonzero(whole)
-            return cls(shape, (found,), summable(whole[found]))
+            places = np.flatnonzero(whole)
+            return cls(shape, (places,), summable(whole[places]))
         keys = tuple(key.astype(np.int64, copy=False) for key in keys)
         if counts is None and len(keys) == 1:
             numbers, times = np.unique(keys[0], return_counts=True)
@@ -173,9 +173,9 @@ class Cells:
         new = np.ones(len(order), dtype=bool)
         new[1:] = np.any([key[1:] != key[:-1] for key in ordered], axis=0)
         sums = np.add.reduceat(counts[order], np.flatnonzero(new))
-        kept = np.asarray(sums != 0, dtype=bool)
-        firsts = [key[new][kept] for key in ordered]
-        return cls(shape, tuple(firsts), summable(sums[kept]))
+        positive = np.asarray(sums != 0, dtype=bool)
+        firsts = [key[new][positive] for key in ordered]
+        return cls(shape, tuple(firsts), summable(sums[positive]))
 
     @classmethod
     def listed(cls, shape: tuple[int, ...], columns: Sequence[IntArray]) -> Cells:
@@ -186,11 +186,11 @@ class Cells:
     @classmethod
     def of_array(cls, whole: IntArray) -> Cells:
         """The cells of an array that are not 0."""
-        found = np.nonzero(whole)
-        counts = whole[found]
+        nonzero = np.nonzero(whole)
+        counts = whole[nonzero]
         if whole.dtype == bool:
             counts = counts.astype(np.int64)
-        keys = _keys_of(whole.shape, found)
+        keys = _keys_of(whole.shape, nonzero)
         return cls(whole.shape, tuple(key.astype(np.int64) for key in keys), counts)
 
     def __len__(self) -> int:
@@ -339,12 +339,12 @@ def _summed(cells: Cells, domain: Domain, kept: Sequence[str]) -> Cells:
     rows: npt.NDArray[np.intp] | None = None
     columns: list[IntArray] = []
     for name in kept:
-        found = domain.grouping(name)
+        grouping = domain.grouping(name)
         column = cells.column(domain.axis(domain.base(name)))
         if rows is not None:
             column = column[rows]
-        if found is not None:
-            copies, column = _into_groups(column, found[1], len(domain.levels(found[0])))
+        if grouping is not None:
+            copies, column = _into_groups(column, grouping[1], len(domain.levels(grouping[0])))
             columns = [earlier[copies] for earlier in columns]
             rows = copies if rows is None else rows[copies]
         columns.append(column)
@@ -381,8 +381,8 @@ def _rooms(domain: Domain, kept: Sequence[str]) -> list[tuple[list[int], IntArra
         if len(places) == 1 and domain.grouping(kept[places[0]]) is None:
             continue
         groups = [domain.level_sets(kept[place]) for place in places]
-        sizes = [len(frozenset.intersection(*one)) for one in itertools.product(*groups)]
-        rooms.append((places, np.array(sizes).reshape([len(one) for one in groups])))
+        sizes = [len(frozenset.intersection(*members)) for members in itertools.product(*groups)]
+        rooms.append((places, np.array(sizes).reshape([len(group) for group in groups])))
     others = math.prod(len(domain.levels(name)) for name in domain.names if name not in behind)
     return [*rooms, ([], np.array(min(others, SAFE)))]
 

@@ -342,7 +342,7 @@ class Table:
         while derived in self.domain or derived in self.domain.groupings:
             derived += "+"
         grown = self.domain.with_groupings({derived: Grouping(variable, behind)})
-        kept = [derived if name == variable else name for name in self.domain.names]
+        names = [derived if name == variable else name for name in self.domain.names]
         levels = self.domain.to_dict()
         levels[variable] = list(behind)
         still = {
@@ -350,7 +350,7 @@ class Table:
             for name, grouping in self.domain.groupings.items()
             if (left := grouping if grouping.of != variable else regrouped(grouping, behind))
         }
-        return Table.holding(Domain(levels, groupings=still), self._stored.margin(grown, kept))
+        return Table.holding(Domain(levels, groupings=still), self._stored.margin(grown, names))
 
     def _levels_of(self, variable: str, level: str) -> dict[Label, tuple[Label, ...]]:
         """The levels of a coarser level of a hierarchy, with those behind them."""

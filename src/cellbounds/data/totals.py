@@ -85,7 +85,7 @@ def sums_of(lines: Lines, total: Label, parts: Sequence[Label], tolerance: int =
     Parts that a line does not list are taken to be empty here: where the total is the sum of those
     that are listed, they are.
     """
-    found = Sums(differing=[])
+    sums = Sums(differing=[])
     for others, line in lines.by_others.items():
         whole = line.get(total)
         if not isinstance(whole, int):
@@ -98,17 +98,17 @@ def sums_of(lines: Lines, total: Label, parts: Sequence[Label], tolerance: int =
         gap = whole - sum(shown)
         complete = len(shown) + zeros == len(listed)
         if not complete:
-            found.shown_sums += gap == 0
-            found.other_sums += gap != 0
+            sums.shown_sums += gap == 0
+            sums.other_sums += gap != 0
         if (abs(gap) > tolerance if complete else gap < -tolerance) and (
             len(listed) == len(parts) or gap < 0
         ):
-            assert found.differing is not None
-            found.differing.append(lines.cell(others, total))
+            assert sums.differing is not None
+            sums.differing.append(lines.cell(others, total))
         elif complete and abs(gap) <= tolerance:
-            found.confirmed += 1
-            found.positive += whole > 0
-    return found
+            sums.confirmed += 1
+            sums.positive += whole > 0
+    return sums
 
 
 def tolerance_of(base: int | None, parts: int) -> int:
@@ -139,8 +139,8 @@ def find_total(
         return total
     if len(codes) > 2 and len(lines.by_others) > 1 and base is None:
         for total in (codes[0], codes[-1]):
-            found = sums_of(lines, total, [code for code in codes if code != total])
-            if found.positive > 1 and not found.differing:
+            sums = sums_of(lines, total, [code for code in codes if code != total])
+            if sums.positive > 1 and not sums.differing:
                 raise InvalidInput(
                     f"{where}: {total!r} of {lines.name!r} is the sum of the other levels on every "
                     "line that can be checked, but its name does not say that it is a total; say "
@@ -165,9 +165,9 @@ def confirm_total(
     `multiples` is the base that figures seem to be rounded to; `told`: somebody says that it is a
     total, which need not be seen.
     """
-    found = sums_of(lines, total, parts, tolerance_of(base, len(parts)))
-    if found.differing:
-        hint, others = "", len(found.differing) - 1
+    sums = sums_of(lines, total, parts, tolerance_of(base, len(parts)))
+    if sums.differing:
+        hint, others = "", len(sums.differing) - 1
         more = f", and so do {others} more" if others else ""
         if multiples > 1 and base is None:
             hint = (
@@ -175,17 +175,17 @@ def confirm_total(
                 f"{multiples})"
             )
         raise InvalidInput(
-            f"{where}: the cell {found.differing[0]} is called a total but differs from the sum of "
+            f"{where}: the cell {sums.differing[0]} is called a total but differs from the sum of "
             f"its parts{more}{hint}; correct the table, give the hierarchy of its codes "
             "(--hierarchy NAME=FILE), or --no-totals (totals=False) if it is none"
         )
-    if not found.confirmed and not told:
+    if not sums.confirmed and not told:
         raise InvalidInput(
             f"{where}: {total!r} of {lines.name!r} is called a total, but no line shows all of its "
             f"parts to confirm it; say so: --totals {lines.name}={total} (totals={{...}}), or "
             "--no-totals (totals=False)"
         )
-    return found
+    return sums
 
 
 def confirm_tree(

@@ -165,8 +165,8 @@ class _Draft:
         self.entries = {move(cell): entry for cell, entry in self.entries.items()}
         self.printed = {move(cell): text for cell, text in self.printed.items()}
         self.shares = [
-            replace(one, figures={move(cell): text for cell, text in one.figures.items()})
-            for one in self.shares
+            replace(share, figures={move(cell): text for cell, text in share.figures.items()})
+            for share in self.shares
         ]
 
     def drop_single(self) -> None:
@@ -218,24 +218,24 @@ class _Draft:
 
     def _with_unlisted(self, axis: int, whole: Hierarchy, tree: Hierarchy) -> Hierarchy:
         """Codes that no cell has hold nobody if those beside them add up; else they may."""
-        lines, kept, empty = self.lines(axis), list[Label](), list[Label]()
+        lines, rest, empty = self.lines(axis), list[Label](), list[Label]()
         present = dict(families(tree))
         for code, parts in present.items():
             absent = [child for child in whole.children(code) if child not in parts]
             if absent:
-                found = sums_of(lines, code, parts, tolerance_of(self.meaning.base, len(parts)))
-                held = found.differing or not found.confirmed or _gaps(lines, code, parts)
-                (kept if held else empty).extend(absent)
+                compared = sums_of(lines, code, parts, tolerance_of(self.meaning.base, len(parts)))
+                held = compared.differing or not compared.confirmed or _gaps(lines, code, parts)
+                (rest if held else empty).extend(absent)
         name = self.names[axis]
         if empty:
             self.notes.append(
                 f"codes of {name} that are not listed hold nobody, as the others add up: "
                 f"{_some(empty)}"
             )
-        if not kept:
+        if not rest:
             return tree
-        self.notes.append(f"codes of {name} are not listed, and may hold people: {_some(kept)}")
-        return whole.restricted([*(code for code, _ in tree.parents), *kept])
+        self.notes.append(f"codes of {name} are not listed, and may hold people: {_some(rest)}")
+        return whole.restricted([*(code for code, _ in tree.parents), *rest])
 
     def _indented(self, axis: int, depths: Mapping[str, int]) -> None:
         """A hierarchy from indentation, if the codes that it makes totals are."""
@@ -253,8 +253,8 @@ class _Draft:
         if tree.depth == 1:
             return
         lines = self.lines(axis)
-        found = [sums_of(lines, code, parts) for code, parts in families(tree)]
-        if any(sums.differing for sums in found) or not any(sums.confirmed for sums in found):
+        compared = [sums_of(lines, code, parts) for code, parts in families(tree)]
+        if any(sums.differing for sums in compared) or not any(sums.confirmed for sums in compared):
             return
         self.trees[self.names[axis]] = self._given(axis, tree)
         self.notes.append(f"{self.names[axis]} is indented: {tree.depth} levels of codes")
@@ -312,7 +312,7 @@ class _Draft:
             if not names_a_total(inner):
                 above.setdefault(inner, set()).add(outer)
         outers = set[Label]().union(*above.values())
-        return all(len(one) == 1 for one in above.values()) and 1 < len(outers) < len(above)
+        return all(len(codes) == 1 for codes in above.values()) and 1 < len(outers) < len(above)
 
     def find_totals(self) -> None:
         """The total of each variable; a flat hierarchy where there is none yet."""
@@ -351,7 +351,7 @@ class _Draft:
                 if total is None:
                     continue
                 seen = [confirm_total(lines, total, parts, self.where, told=name in given, **how)]
-            if any(found.confirmed for found in seen):
+            if any(compared.confirmed for compared in seen):
                 self.notes.append(f"totals of {name} add up on {_lines(seen)}")
         for axis, name in enumerate(self.names):
             self._name_blank(axis, name)
@@ -421,14 +421,14 @@ class _Draft:
                 )
         read: list[Percents] = []
         trees = {name: self.trees[name] for name in self.names}
-        for one in self.shares:
-            figures = {cell: text for cell, text in one.figures.items() if cell in self.entries}
+        for share in self.shares:
+            figures = {cell: text for cell, text in share.figures.items() if cell in self.entries}
             found = None
             if told is not False and self.meaning.base is None:
-                listed = replace(one, figures=figures)
+                listed = replace(share, figures=figures)
                 found = find_base(listed, trees, self.entries, self.where, within)
             if found is None:
-                self.notes.append(f"{one.label!r} holds no counts and is not read")
+                self.notes.append(f"{share.label!r} holds no counts and is not read")
                 continue
             read.append(found[0])
             self.notes.append(said_of(*found))
@@ -447,12 +447,12 @@ class _Draft:
         shown = other = 0
         if self.meaning.sums is None:
             for lines, code, parts in self._families():
-                found = sums_of(lines, code, parts)
-                shown, other = shown + found.shown_sums, other + found.other_sums
+                compared = sums_of(lines, code, parts)
+                shown, other = shown + compared.shown_sums, other + compared.other_sums
         if self.meaning.sums == "all" or (self.meaning.sums is None and (other or not shown)):
             return
         left = self._totals_of_hidden()
-        self.entries = {cell: one for cell, one in self.entries.items() if cell not in left}
+        self.entries = {cell: entry for cell, entry in self.entries.items() if cell not in left}
         self.notes.append(
             f"totals are the sums of the shown cells only: {counted(len(left), 'total')} of hidden "
             "cells tell nothing and are left out (--sums all, if hidden cells are in them)"
@@ -467,7 +467,7 @@ class _Draft:
                 for code, parts in families(self.trees[name]):
                     yield lines, code, parts
             elif first == axis:
-                trees = [self.trees[one] for one in self.names[first : last + 1]]
+                trees = [self.trees[name] for name in self.names[first : last + 1]]
                 total = tuple(tree.total for tree in trees)
                 cells: list[Label] = list(itertools.product(*(tree.leaves for tree in trees)))
                 yield self._lines_together(first, last), total, cells
@@ -544,7 +544,7 @@ def _gaps(lines: Lines, total: Label, parts: Sequence[Label]) -> bool:
 
 
 def _lines(seen: Sequence[Sums]) -> str:
-    return counted(sum(found.confirmed for found in seen), "line")
+    return counted(sum(compared.confirmed for compared in seen), "line")
 
 
 def _some(codes: Sequence[Label], most: int = 8) -> str:

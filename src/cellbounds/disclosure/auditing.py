@@ -305,7 +305,7 @@ def audit_content(
             "margins": [list(names) for names in verdict.margins],
             "knows": [known.notation for known in verdict.knows],
             "intruder": list(verdict.intruder),
-            **({"determines": [list(one[:2]) for one in determines]} if owner else {}),
+            **({"determines": [list(nesting[:2]) for nesting in determines]} if owner else {}),
             "notes": list(verdict.notes),
             "findings": [finding.to_dict() for finding in (*verdict.broken, *verdict.open)],
         }

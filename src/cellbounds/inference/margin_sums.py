@@ -64,8 +64,8 @@ def reduced(release: Release, weights: Weights, over: tuple[str, ...]) -> tuple[
     """
     domain = release.domain
     if len(set(weights.kinds)) == 1 and weights.kinds[0][0] is None:
-        kept = frozenset(map(domain.base, over))
-        release = Release(domain, _without_leaves(release, kept))
+        bases = frozenset(map(domain.base, over))
+        release = Release(domain, _without_leaves(release, bases))
     named = {*release.named_variables, *map(domain.base, over)}
     names = tuple(name for name in domain.names if name in named)
     if len(names) == len(domain.names):

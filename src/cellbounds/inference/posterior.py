@@ -134,9 +134,9 @@ def posterior(
         return Posterior(*about, places, belief, None, drawn.monte_carlo, drawn.cell, best, notes)
     flat = drawn.counts.reshape(len(drawn), -1)
     groups = asked_groups(release, names, places)
-    asked = np.stack([flat[:, members].sum(axis=1) for members in groups], axis=1)
-    checks = trusted(drawn, asked).shaped(places.shape)
-    counted = partial(_counted, asked)
+    wanted = np.stack([flat[:, members].sum(axis=1) for members in groups], axis=1)
+    checks = trusted(drawn, wanted).shaped(places.shape)
+    counted = partial(_counted, wanted)
     return Posterior(*about, places, belief, None, checks, counted, best, notes)
 
 

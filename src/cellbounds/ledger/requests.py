@@ -201,7 +201,7 @@ class Requests:
         }
         if isinstance(what, Release):
             _check_domain(what, state.domain)
-            content |= {"statements": [one.notation for one in what.statements]}
+            content |= {"statements": [statement.notation for statement in what.statements]}
             content |= {"digest": what.digest, "total": what.stated_total is not None}
         else:
             content["statements"] = _checked_statements(what, state.domain)

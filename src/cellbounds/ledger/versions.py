@@ -272,7 +272,9 @@ class ProtectedCells:
         part = () if self.part is None else (self.part,)
         known = (*release.domain.names, *release.domain.groupings)
         inside = [name for name in known if release.domain.base(name) in names]
-        spoken = [tuple(name for name in inside if name in one) for one in spoken_margins(release)]
+        spoken = [
+            tuple(name for name in inside if name in margin) for margin in spoken_margins(release)
+        ]
         return [self.over, *((*part, *some) for some in dict.fromkeys(spoken) if some)]
 
 

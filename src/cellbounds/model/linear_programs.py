@@ -47,9 +47,9 @@ def independent_rows(problem: Problem, cells_per_row: int = CELLS_PER_ROW) -> Bo
             place += 1
         pivots.append(place)
         place += 1
-    kept = ~equal
-    kept[numbers[pivots]] = True
-    return np.asarray(kept)
+    chosen = ~equal
+    chosen[numbers[pivots]] = True
+    return np.asarray(chosen)
 
 
 INTERIOR = 60_000

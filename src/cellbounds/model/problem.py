@@ -74,7 +74,7 @@ class Problem:
             lower=self.lower[kept],
             upper=self.upper[kept],
             cells=number[fewer.cells],
-            lists=tuple((number[cells], one) for cells, one in self.lists if kept[cells[0]]),
+            lists=tuple((number[cells], values) for cells, values in self.lists if kept[cells[0]]),
         )
 
     def components(self) -> IntArray:
@@ -145,7 +145,10 @@ def raw_problem(system: System, size: int) -> Problem:
         system.upper.astype(np.int64),
         np.arange(system.row_count),
         # Limits are rows as well: what lies beyond the widest of them is out of reach.
-        tuple((one.cells, frozenset(v for v in one.values if v < WIDEST)) for one in system.lists),
+        tuple(
+            (listed.cells, frozenset(v for v in listed.values if v < WIDEST))
+            for listed in system.lists
+        ),
     )
 
 
@@ -303,14 +306,14 @@ def _without_fixed(problem: Problem) -> Presolved:
     left = np.flatnonzero(free)
     number = np.full(len(free), -1)
     number[left] = np.arange(len(left))
-    kept = free[problem.cells]
+    live = free[problem.cells]
     rows, factors = problem.rows, problem.coefficients
     count = len(problem.row_lower)
     fixed = np.zeros(count, dtype=np.int64)
-    np.add.at(fixed, rows[~kept], factors[~kept] * problem.lower[problem.cells[~kept]])
+    np.add.at(fixed, rows[~live], factors[~live] * problem.lower[problem.cells[~live]])
     lower = _shifted(problem.row_lower, fixed, NO_LOWER)
     upper = _shifted(problem.row_upper, fixed, NO_UPPER)
-    widths = np.bincount(rows[kept], minlength=count)
+    widths = np.bincount(rows[live], minlength=count)
     empty = widths == 0
     if ((lower > 0) & empty).any() or ((upper < 0) & empty).any() or (lower > upper).any():
         raise InconsistentRelease("the published figures contradict each other")
@@ -318,8 +321,8 @@ def _without_fixed(problem: Problem) -> Presolved:
         problem.lower[left],
         problem.upper[left],
         np.concatenate([[0], np.cumsum(widths[~empty])]),
-        number[problem.cells[kept]],
-        factors[kept],
+        number[problem.cells[live]],
+        factors[live],
         lower[~empty],
         upper[~empty],
         problem.origin[~empty],

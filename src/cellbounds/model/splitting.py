@@ -61,13 +61,13 @@ def margin_axes(release: Release) -> dict[int, tuple[int, ...]] | None:
 
     None if something else was said but limits of single cells: then margins do not tell all.
     """
-    domain, found = release.domain, dict[int, tuple[int, ...]]()
+    domain, values = release.domain, dict[int, tuple[int, ...]]()
     for place, statement in enumerate(release.statements):
         if statement.fixed_counts(domain) is not None:
-            found[place] = domain.axes(statement.variables)
+            values[place] = domain.axes(statement.variables)
         elif not _limits_cells(release, place):
             return None
-    return found
+    return values
 
 
 def _limits_cells(release: Release, place: int) -> bool:
@@ -164,9 +164,11 @@ class Splitting:
         """Orthonormal bases of both halves, without what lies in no margin, and the mask."""
         matrices = [_orthonormal([self.shape[axis] for axis in half]) for half in order]
         mask = inside.reshape(len(matrices[0]), len(matrices[1]))
-        kept = mask.any(axis=1), mask.any(axis=0)
-        first, second = (matrix[:, keep] for matrix, keep in zip(matrices, kept, strict=True))
-        mask = mask[np.ix_(*kept)].astype(float)
+        rows_and_columns = mask.any(axis=1), mask.any(axis=0)
+        first, second = (
+            matrix[:, keep] for matrix, keep in zip(matrices, rows_and_columns, strict=True)
+        )
+        mask = mask[np.ix_(*rows_and_columns)].astype(float)
         return tuple(map(self._device.real, (first, second, mask)))
 
     def _projected(self, tables: Any) -> Any:

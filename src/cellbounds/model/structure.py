@@ -82,22 +82,22 @@ def _split(
     borders: tuple[Separator, ...],
 ) -> Tree:
     about = {place: edge for place, edge in about.items() if edge <= variables}
-    known = tuple(one for one in known if one.variables <= variables)
-    borders = tuple(one for one in borders if one.variables <= variables)
-    for one in known:
-        if one.variables == variables:
-            return Leaf(variables, tuple(about), one, borders)
-    edges = [*about.values(), *(one.variables for one in borders)]
-    for one in known:
-        for component in _connected(variables - one.variables, edges):
+    known = tuple(separator for separator in known if separator.variables <= variables)
+    borders = tuple(separator for separator in borders if separator.variables <= variables)
+    for separator in known:
+        if separator.variables == variables:
+            return Leaf(variables, tuple(about), separator, borders)
+    edges = [*about.values(), *(separator.variables for separator in borders)]
+    for separator in known:
+        for component in _connected(variables - separator.variables, edges):
             near = [edge for edge in edges if edge & component]
-            separator = one.variables & frozenset().union(*near)
-            if component | separator == variables:
+            shared = separator.variables & frozenset().union(*near)
+            if component | shared == variables:
                 continue
-            border = Separator(separator, one.place)
+            border = Separator(shared, separator.place)
             return Split(
                 _split(variables - component, about, known, borders),
-                _split(component | separator, about, (border, *known), (border, *borders)),
+                _split(component | shared, about, (border, *known), (border, *borders)),
                 border,
             )
     return Leaf(variables, tuple(about), None, borders)

@@ -47,20 +47,20 @@ Line = TypeVar("Line", Comparison, Timing)
 def _at(document: str, places: list[str], lines: Sequence[Line]) -> list[Line]:
     """What stands at some places; "Table 1" has "Table 1(c)" with it, but not "Table 10"."""
     return [
-        one
-        for one in lines
-        if one.document == document
+        line
+        for line in lines
+        if line.document == document
         and any(
-            one.place.startswith(place) and not one.place[len(place) :][:1].isdigit()
+            line.place.startswith(place) and not line.place[len(place) :][:1].isdigit()
             for place in places
         )
     ]
 
 
 def _compared(lines: Sequence[Comparison]) -> Iterator[str]:
-    missing = sorted({one.missing for one in lines if one.missing})
-    odd = [one for one in lines if not one.missing and not one.as_expected]
-    wrong = [one for one in lines if not one.missing and one.error and one.as_expected]
+    missing = sorted({line.missing for line in lines if line.missing})
+    odd = [line for line in lines if not line.missing and not line.as_expected]
+    wrong = [line for line in lines if not line.missing and line.error and line.as_expected]
     if odd:
         yield f"DIFFERS without a known reason: {', '.join(one.item for one in odd)}"
     if wrong:
@@ -78,8 +78,8 @@ def _compared(lines: Sequence[Comparison]) -> Iterator[str]:
 def _timed(lines: Sequence[Timing]) -> Iterator[str]:
     if not lines:
         return
-    missing = sorted({one.missing for one in lines if one.missing})
-    ran = [one for one in lines if one.ours is not None]
+    missing = sorted({line.missing for line in lines if line.missing})
+    ran = [line for line in lines if line.ours is not None]
     if any(not one.as_printed for one in ran):
         yield "DIFFERS without a known reason: the size of a table"
     elif ran:

@@ -111,16 +111,17 @@ def _document(found: Reproduction, name: str) -> str:
 
 
 def _study(settings: Sequence[Setting]) -> str:
-    releases, kinds = sum(one.seen.tables for one in settings), len(settings) // len(DIGITS)
+    releases, kinds = sum(setting.seen.tables for setting in settings), len(settings) // len(DIGITS)
     far = [
-        one
-        for one in settings
-        if one.digits is not None and one.people / one.rows >= ENOUGH * 10**one.digits
+        setting
+        for setting in settings
+        if setting.digits is not None
+        and setting.people / setting.rows >= ENOUGH * 10**setting.digits
     ]
     seen = sum(one.seen.small for one in far)
     lost = sum(one.seen.small_determined for one in far)
-    narrow = sum(one.seen.narrow for one in settings)
-    missed = sum(one.seen.missed for one in settings)
+    narrow = sum(setting.seen.narrow for setting in settings)
+    missed = sum(setting.seen.missed for setting in settings)
     text = _words("study").format(
         releases=f"{releases:,}", tables=f"{releases // len(DIGITS):,}", kinds=kinds,
         enough=ENOUGH, far=f"{seen:,}", lost=f"{lost:,}", narrow=f"{narrow:,}",
@@ -136,14 +137,14 @@ def _study_name(what: str) -> str:
 
 def _risky(settings: Sequence[Setting]) -> str:
     """The largest N at which enough small counts are determined, by decimals."""
-    header = ["table", "cells", *(one.precision for one in settings[: len(DIGITS)])]
+    header = ["table", "cells", *(setting.precision for setting in settings[: len(DIGITS)])]
     rows = []
     for rows_, columns in SHAPES:
         for spread in SPREADS:
             own = [
-                one
-                for one in settings
-                if (one.rows, one.columns, one.spread) == (rows_, columns, spread)
+                setting
+                for setting in settings
+                if (setting.rows, setting.columns, setting.spread) == (rows_, columns, spread)
             ]
             largest = []
             for digits in DIGITS:

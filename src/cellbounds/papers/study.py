@@ -164,14 +164,14 @@ def study_chart(settings: list[Setting], what: str) -> Any:
 
     points = [
         {
-            "N": one.people,
-            "share": one.share(what),
-            "rates": one.precision,
-            "table": one.shape,
-            "cells": one.spread,
+            "N": setting.people,
+            "share": setting.share(what),
+            "rates": setting.precision,
+            "table": setting.shape,
+            "cells": setting.spread,
         }
-        for one in settings
-        if one.share(what) is not None
+        for setting in settings
+        if setting.share(what) is not None
     ]
     shapes = [f"{rows} x {columns}" for rows, columns in SHAPES]
     return (

@@ -154,7 +154,7 @@ class Decomposed:
     def invert(self, solutions: Sequence[Solution]) -> DecomposedSolution:
         """Glue the solutions of the parts."""
         missing = iter(solutions)
-        return DecomposedSolution(self, [one or next(missing) for one in self._solutions])
+        return DecomposedSolution(self, [solution or next(missing) for solution in self._solutions])
 
     def _node(self, tree: Tree, asked: frozenset[str], lookup: Lookup | None) -> _Node:
         """A part, or two that are glued; `lookup` says where the query looks, if it does."""

@@ -37,9 +37,9 @@ class UnnamedVariables:
     def apply(self, facts: Facts, query: Query) -> Eliminated:
         """The same statements and query over the variables that are named."""
         release, domain = facts.release, facts.release.domain
-        kept = _kept(release, query)
-        axes = tuple(k for k, name in enumerate(query.over) if domain.base(name) in kept)
-        smaller = release.restricted(kept)
+        names = _kept(release, query)
+        axes = tuple(k for k, name in enumerate(query.over) if domain.base(name) in names)
+        smaller = release.restricted(names)
         cells = query.cells
         if cells is not None:
             shorter = dict.fromkeys(tuple(cell[k] for k in axes) for cell in cells)
@@ -196,8 +196,8 @@ class ExpandedSolution(Solution):
         away = self._elsewhere(here) if self._loose else here
         inside = self._inside(part.domain, places, index)
         # Who is in the wider cell fills this one first; everybody else stays away from it.
-        kept = np.zeros_like(counts)
-        kept[inside] = first_of(counts[inside], value)
+        moved = np.zeros_like(counts)
+        moved[inside] = first_of(counts[inside], value)
         lines = []
         for spot in (here, away):
             columns = []
@@ -208,7 +208,7 @@ class ExpandedSolution(Solution):
                     columns.append(places[:, part.domain.axis(name)])
             lines.append(np.column_stack(columns))
         return Table.from_cells(
-            domain, np.concatenate(lines), np.concatenate([kept, counts - kept])
+            domain, np.concatenate(lines), np.concatenate([moved, counts - moved])
         )
 
     def _inside(self, domain: Domain, places: IntArray, index: Position) -> BoolArray:

@@ -268,7 +268,10 @@ def _other_findings(verdict: Verdict | None, findings: Sequence[Finding], most: 
     if verdict is None or not findings:
         return ""
     header = ["outcome", "rule", "what was found"]
-    rows = [[str(one.outcome), one.rule, _evidence(verdict, one)] for one in findings[:most]]
+    rows = [
+        [str(finding.outcome), finding.rule, _evidence(verdict, finding)]
+        for finding in findings[:most]
+    ]
     table = f"Other findings\n{aligned(header, rows)}"
     return "\n".join(filter(None, [table, _left_out(findings[most:], "of these findings", "json")]))
 

@@ -69,8 +69,10 @@ def hiding_rules(
     entries = margin.entries.ravel().tolist()
     as_counted = margin.base is None and margin.noise is None
     # A zero where nobody can be is printed by any rule.
-    said = [one for one, shut in zip(entries, closed.ravel().tolist(), strict=True) if not shut]
-    numbers = {entry for entry in said if isinstance(entry, int)} if as_counted else set()
+    open_entries = [
+        entry for entry, shut in zip(entries, closed.ravel().tolist(), strict=True) if not shut
+    ]
+    numbers = {entry for entry in open_entries if isinstance(entry, int)} if as_counted else set()
     shown = 0 in numbers if zeros_shown is None else zeros_shown
 
     def those(kind: type) -> BoolArray:

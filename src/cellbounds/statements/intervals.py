@@ -85,8 +85,8 @@ class RateIntervals:
 
     def missed(self, counts: IntArray) -> tuple[int, int] | None:
         """Row and column of the first true rate outside of its interval; rows of counts."""
-        if self.remainders is not None and (found := self.remainders.missed(counts)) is not None:
-            return found
+        if self.remainders is not None and (missed := self.remainders.missed(counts)) is not None:
+            return missed
         most = max(int(np.abs(ends).max()) for ends in (self.low, self.high, self.scale))
         if counts.dtype != object and most * int(counts.sum(dtype=object)) >= SAFE:
             counts = counts.astype(object)

@@ -71,8 +71,8 @@ class LargestRemainder:
         high = np.minimum(width * figures + above, scale)
         wrong = (self.rows & ~self.adds_up)[:, None]
         low, high = np.where(wrong, scale, low), np.where(wrong, 0, high)
-        said = self.rows[:, None]
-        return np.where(said, low, 0), np.where(said, high, scale), scale
+        shown = self.rows[:, None]
+        return np.where(shown, low, 0), np.where(shown, high, scale), scale
 
     def shares(self, row: int) -> list[tuple[Fraction, Fraction]]:
         """The smallest and largest share of each column among rows of real numbers."""

@@ -58,9 +58,9 @@ def printed_table(release: Release, *, where: str = "the release") -> PublishedT
             entries[cell] = _narrower(entries.get(cell, UNKNOWN), entry)
     top = tuple(tree.total for tree in trees.values())
     for total in totals if None not in top else ():
-        said = f"{total.lower}-{total.upper}" if total.upper is not None else f">={total.lower}"
+        text = f"{total.lower}-{total.upper}" if total.upper is not None else f">={total.lower}"
         exact = total.upper == total.lower and first.base is None and first.noise is None
-        entries[top] = total.lower if exact else said
+        entries[top] = total.lower if exact else text
     return PublishedTable(
         where=where,
         hierarchies=trees,

@@ -200,12 +200,12 @@ def _naming(
     level_of = list(_levels(table, trees).values())
 
     def named(cell: Cell) -> tuple[tuple[str, ...], Cell]:
-        found = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
-        over = tuple(level for level in found if level is not None)
+        levels_of = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
+        over = tuple(level for level in levels_of if level is not None)
         if len(over) == len(cell):
             return over, cell
         return over, tuple(
-            code for level, code in zip(found, cell, strict=True) if level is not None
+            code for level, code in zip(levels_of, cell, strict=True) if level is not None
         )
 
     return named

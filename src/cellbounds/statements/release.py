@@ -137,7 +137,9 @@ class Release:
             )
             # The definitions of the derived variables that statements name.
             definitions: list[Any] = []
-            for name in sorted({name for said in self.statements for name in said.variables}):
+            for name in sorted(
+                {name for statement in self.statements for name in statement.variables}
+            ):
                 derived = domain.grouping(name)
                 if derived is not None:
                     groups = [sorted(members) for members in derived[1]]
@@ -233,7 +235,7 @@ def publish(
     if strict and eps is None:
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
     interval = is_interval(rule)
-    requests = [one for text in statements for one in expanded(parse(text), table.domain)]
+    requests = [request for text in statements for request in expanded(parse(text), table.domain)]
     count_rule = _count_rule(requests, rounding, count_rounding)
     noisy = any(request.noisy for request in requests)
     if noisy != (noise is not None):

@@ -110,7 +110,7 @@ class SyntheticReport(Shown):
         `utility.to_frame()` has the measures of utility.
         """
         measured: list[tuple[str, Disclosure | CopyMatch, tuple[str, ...]]] = [
-            *((one.published, one, LEARNT) for one in self.disclosures),
+            *((disclosure.published, disclosure, LEARNT) for disclosure in self.disclosures),
             *((f"copy {one.copy}", one, MATCHED) for one in self.matches),
         ]
         lines = [
@@ -127,7 +127,7 @@ class SyntheticReport(Shown):
             "version": __version__,
             "view": "owner",
             "rule": "; ".join(policy_of(DEFAULT).sentences),
-            "disclosure": [asdict(one) for one in self.disclosures],
+            "disclosure": [asdict(disclosure) for disclosure in self.disclosures],
             "copies": [asdict(one) for one in self.matches],
             "utility": self.utility.to_dict(),
             "notes": list(self.notes),
@@ -135,11 +135,14 @@ class SyntheticReport(Shown):
 
     def _sections(self) -> list[Section]:
         learnt = []
-        for one in self.disclosures:
-            tables = "not counted" if one.tables is None else _large(one.tables)
-            values = "?" if one.values is None else f"{one.values:g}"
-            cells = map(str, (one.disclosed, one.narrow, one.unsafe, one.undecided))
-            learnt.append([one.published, tables, values, *cells, one.verdict])
+        for disclosure in self.disclosures:
+            tables = "not counted" if disclosure.tables is None else _large(disclosure.tables)
+            values = "?" if disclosure.values is None else f"{disclosure.values:g}"
+            cells = map(
+                str,
+                (disclosure.disclosed, disclosure.narrow, disclosure.unsafe, disclosure.undecided),
+            )
+            learnt.append([disclosure.published, tables, values, *cells, disclosure.verdict])
         titles = ["published", "tables", "values", "disclosed", "narrow", "unsafe", "undecided"]
         words = frozenset({"published", "verdict"})
         title = "disclosure: what is learnt by somebody who knows how the tables were made"
@@ -236,7 +239,7 @@ def _disclosure(published: str, audited: Audit, effort: float) -> Disclosure:
     plain = [size for size in sizes if size is not None and not isinstance(size, Unbounded)]
     return Disclosure(
         published,
-        tuple(one.notation for one in audited.release.statements),
+        tuple(statement.notation for statement in audited.release.statements),
         _counted(audited.release, effort),
         disclosed=sum(cell.disclosed is True for cell in cells),
         narrow=sum(cell.narrow for cell in cells),

@@ -69,7 +69,10 @@ def rounded_rates(
     published = how.published(table)
     release = Release(
         published.domain,
-        [_as_exact(one) if isinstance(one, Conditional) else one for one in published.statements],
+        [
+            _as_exact(statement) if isinstance(statement, Conditional) else statement
+            for statement in published.statements
+        ],
     )
     # Beside margins N is fixed, and several conditionals together are for the drawing to settle.
     if len(texts) > 1:
@@ -93,7 +96,7 @@ def _with_digits(listed: Sequence[str], digits: int | None) -> tuple[tuple[str, 
             f"{', '.join(listed)} says nothing of rates; give a conditional such as '[Y|A,B]' "
             "(for margins: synthesize(publish(table, ...)))"
         )
-    written = {one.digits for one in rates} - {None}
+    written = {rate.digits for rate in rates} - {None}
     if digits is None and len(written) != 1:
         raise InvalidInput(
             f"digits={digits!r} with {', '.join(listed)}; give the number of decimals to round the "
@@ -188,5 +191,5 @@ def _table_with(release: Release, total: Total) -> Table | None:
 
 def totals_like(release: Release, total: Total) -> Release:
     """The same release with another total."""
-    others = [one for one in release.statements if one.variables]
+    others = [statement for statement in release.statements if statement.variables]
     return Release(release.domain, [*others, total])

@@ -160,12 +160,12 @@ def _only_table(draws: Draws, budget: Budget) -> bool:
 
 def usual_prior(release: Release) -> Belief:
     """The prior for synthetic tables, unless another is asked for: see :func:`synthesize`."""
-    if any(one.responses for one in release.statements):
+    if any(statement.responses for statement in release.statements):
         return Uniform()
     if release.total.exact is not None:
         return Multinomial()
     # An exact margin fixes N, and then Poisson counts of equal means have the same law.
-    if any(isinstance(one, Margin) and one.exact for one in release.statements):
+    if any(isinstance(statement, Margin) and statement.exact for statement in release.statements):
         return Poisson(1)
     return Uniform()
 

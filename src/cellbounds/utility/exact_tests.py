@@ -199,7 +199,11 @@ def exact_test(
     release, observed, model = _fibre(occupied(table, "the table"), given)
     notes: list[str] = []
     ordering = _ordering(observed, release, model, statistic, steps, notes)
-    text = model_text(model) if model else ", ".join(one.notation for one in release.statements)
+    text = (
+        model_text(model)
+        if model
+        else ", ".join(statement.notation for statement in release.statements)
+    )
     listed = _listed(release, most, min(steps, LISTING_EFFORT))
     flat = observed.counts.ravel().astype(np.int64)
     about = (text, ordering.name, ordering.value(flat))
@@ -235,9 +239,17 @@ def _fibre(
                 "figures that were made by chance have a law of their own, which a test given them "
                 "would mix up with the model's; leave them out"
             )
-        margins = [one for one in given.statements if one.fixed_counts(given.domain) is not None]
+        margins = [
+            statement
+            for statement in given.statements
+            if statement.fixed_counts(given.domain) is not None
+        ]
         exact = len(margins) == len(given.statements) and not given.domain.groupings
-        return given, table, tuple(one.variables for one in margins if one.variables) * exact
+        return (
+            given,
+            table,
+            tuple(margin.variables for margin in margins if margin.variables) * exact,
+        )
     model = generators(table.domain, given)
     names = {name for margin in model for name in margin}
     order = [*table.domain.names, *table.domain.groupings]

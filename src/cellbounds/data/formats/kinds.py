@@ -172,8 +172,8 @@ def files_named(source: str | Path) -> list[Path]:
         return [path]
     # `Path.glob` would find hidden files, which a shell and this leave out.
     matches = glob.glob(str(source), recursive=True)  # noqa: PTH207 - absolute patterns too
-    found = [Path(one) for one in sorted(matches)]
-    files = [below for one in found for below in (_below(one) if one.is_dir() else [one])]
+    paths = [Path(name) for name in sorted(matches)]
+    files = [below for path in paths for below in (_below(path) if path.is_dir() else [path])]
     if not files:
         raise InvalidInput(f"no file matches the pattern {str(source)!r}; correct it")
     # A pattern may name a folder and what is in it.
@@ -182,19 +182,19 @@ def files_named(source: str | Path) -> list[Path]:
 
 def _below(folder: Path) -> list[Path]:
     """The table files in a folder and the folders below, sorted by their paths."""
-    found: list[Path] = []
+    files: list[Path] = []
     for root, folders, names in os.walk(folder, onerror=_unreadable):
         # Writers leave markers, logs and unfinished parts under such names.
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [Path(root, name) for name in names if not name.startswith((".", "_"))]
-    found.sort(key=lambda path: path.relative_to(folder).parts)
-    odd = next((path for path in found if path.name.lower().endswith(_OTHERS)), None)
+        files += [Path(root, name) for name in names if not name.startswith((".", "_"))]
+    files.sort(key=lambda path: path.relative_to(folder).parts)
+    odd = next((path for path in files if path.name.lower().endswith(_OTHERS)), None)
     if odd is not None:
         raise InvalidInput(
             f"{folder} holds {odd}; of a folder, only CSV files (.csv, .csv.gz) or Parquet files "
             "are read as one table. Move it elsewhere, or name the files by a pattern"
         )
-    tables = [path for path in found if path.name.lower().endswith(_TABLES)]
+    tables = [path for path in files if path.name.lower().endswith(_TABLES)]
     if not tables:
         raise InvalidInput(
             f"{folder} is a directory without any table file; it needs files that end in "

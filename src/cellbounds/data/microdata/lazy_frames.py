@@ -60,8 +60,8 @@ class LazyFrame:
         columns: list[IntArray] = []
         for name in selection.used:
             places = {label: place for place, label in enumerate(levels[name])}
-            found = (places[None if is_missing(label) else label] for label in values[name])
-            columns.append(np.fromiter(found, np.int64, len(values[name])))
+            codes = (places[None if is_missing(label) else label] for label in values[name])
+            columns.append(np.fromiter(codes, np.int64, len(values[name])))
 
         def cells(numbers: Sequence[int]) -> Cells:
             shape = tuple(map(len, levels.values()))

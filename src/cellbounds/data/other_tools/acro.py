@@ -92,13 +92,13 @@ def _named(result: Any) -> list[str]:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    found = beside(path, "config.json")
-    if found is None:
+    config = beside(path, "config.json")
+    if config is None:
         return {}
     try:
-        content = parse_json(read_bytes(found), found)
+        content = parse_json(read_bytes(config), config)
     except ValueError:
-        raise InvalidInput(f"{found} is no JSON file; fetch it again, or take it away") from None
+        raise InvalidInput(f"{config} is no JSON file; fetch it again, or take it away") from None
     return content if isinstance(content, dict) else {}
 
 
@@ -143,12 +143,10 @@ def _table(
     path: Path, uid: str, name: str, names: list[str], rules: Rules, reading: Reading
 ) -> PublishedTable | None:
     """The table of a file; None if its figures are no counts."""
-    found = beside(path, name)
-    if found is None:
+    file = beside(path, name)
+    if file is None:
         raise InvalidInput(f"{path} names {name!r}, which is not beside it; fetch it, too")
-    sheet = _counts_only(
-        _sheet(str(found), delimited_lines(read_text(found), str(found), ","), names)
-    )
+    sheet = _counts_only(_sheet(str(file), delimited_lines(read_text(file), str(file), ","), names))
     if sheet is None or any(
         field.strip() and whole_count(field) is None for _, _, field in sheet.fields()
     ):
@@ -158,10 +156,10 @@ def _table(
     for labels, head, field in sheet.fields():
         cell = _with_totals(labels[:size]) + _with_totals(head)
         if cell in entries:
-            raise InvalidInput(f"{found}: the cell {cell} stands twice; give it once")
+            raise InvalidInput(f"{file}: the cell {cell} stands twice; give it once")
         count = whole_count(field)
         entries[cell] = rules.hidden if count is None else count
-    return _placed(str(found), uid, sheet.names, entries, rules, reading)
+    return _placed(str(file), uid, sheet.names, entries, rules, reading)
 
 
 def _with_totals(labels: tuple[str, ...]) -> tuple[str, ...]:

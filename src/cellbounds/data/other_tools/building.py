@@ -168,18 +168,18 @@ def table_of(
             flags[line.codes] = line.status
         if stored is not None:
             truths[line.codes] = stored
-    said = list(notes)
+    remarks = list(notes)
     left_out = list(absent_leaves(where, placed, entries)) if complete else []
     if left_out:
         entries |= dict.fromkeys(left_out, ZERO)
-        said.append(f"{len(left_out):,} cells that the file leaves out hold nobody")
+        remarks.append(f"{len(left_out):,} cells that the file leaves out hold nobody")
     table = PublishedTable(
         where=where,
         hierarchies=placed,
         entries=entries,
         flags=flags,
         truths=truths,
-        notes=tuple(said),
+        notes=tuple(remarks),
     )
     confirmed = check_additive(table)
     for name, tree in placed.items():

@@ -37,11 +37,11 @@ def format_of(path: Path, text: str, name: str | None) -> Format | None:
     """The format of a file: the one that is named, or the first that it looks like."""
     if name is None:
         return next((each for each in FORMATS if each.recognises(path, text)), None)
-    found = next((each for each in FORMATS if each.name == name), None)
-    if found is None:
+    named = next((each for each in FORMATS if each.name == name), None)
+    if named is None:
         names = ", ".join(each.name for each in FORMATS)
         raise InvalidInput(f"there is no format {name!r}; choose one of {names}")
-    return found
+    return named
 
 
 def read_protected(
@@ -69,8 +69,8 @@ def read_protected(
     if tool is None and not _is_text(path):
         return None
     text = read_text(path)
-    found = format_of(path, text, tool)
-    return None if found is None else found.read(path, text, known)
+    kind = format_of(path, text, tool)
+    return None if kind is None else kind.read(path, text, known)
 
 
 def _is_text(path: Path) -> bool:

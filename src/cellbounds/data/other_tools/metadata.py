@@ -93,7 +93,7 @@ def parse_metadata(text: str, where: str | Path) -> Metadata:
     >>> [(column.name, column.role) for column in found.columns], found.separator
     ([('sex', 'code'), ('n', 'frequency')], ';')
     """
-    found: list[tuple[str, tuple[str, ...], Tags]] = []
+    blocks: list[tuple[str, tuple[str, ...], Tags]] = []
     tops: Tags = {}
     for number, line in enumerate(text.split("\n"), start=1):
         parts = list(_PART.finditer(line))
@@ -106,11 +106,11 @@ def parse_metadata(text: str, where: str | Path) -> Metadata:
             continue
         if not parts[0][2]:
             words = [part[1] if part[1] is not None else part[2] or part[3] for part in parts]
-            found.append((words[0], tuple(words[1:]), {}))
+            blocks.append((words[0], tuple(words[1:]), {}))
             continue
         # Tags belong to the variable above them; before the first one, to the whole file.
-        _add_tags(parts, found[-1][2] if found else tops)
-    columns = [Column(*each) for each in found]
+        _add_tags(parts, blocks[-1][2] if blocks else tops)
+    columns = [Column(*each) for each in blocks]
     if not columns or not any(column.role != "other" for column in columns):
         raise InvalidInput(
             f"{where} is no tau-ARGUS metadata: no variable in it has a tag such as <RECODEABLE>, "

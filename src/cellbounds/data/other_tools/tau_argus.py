@@ -153,8 +153,8 @@ def read(path: Path, text: str, reading: Reading) -> tuple[PublishedTable, ...]:
 def _metadata_of(path: Path, reading: Reading) -> Metadata | None:
     if reading.metadata is not None:
         return read_metadata(reading.metadata)
-    found = beside(path, path.stem + ".rda")
-    return None if found is None else read_metadata(found)
+    metadata = beside(path, path.stem + ".rda")
+    return None if metadata is None else read_metadata(metadata)
 
 
 def _quoted_codes(text: str) -> int:

@@ -164,7 +164,7 @@ def explore(
             f"utility={utility!r}; give {KEPT!r}, or a function of the table and a release"
         )
     # The finest rates that a reader could want: given everything that is tried.
-    tried = {name for one in designs for name in one.given}
+    tried = {name for design in designs for name in design.given}
     given = [name for name in table.domain.names if name in tried]
     measures = Measures(
         policy_of(policy),
@@ -520,7 +520,7 @@ def _guessed(answer: Attainable, spoken: BoolArray, small: BoolArray) -> Guessin
 def header_of(table: Table, designs: Sequence[Design], measures: Measures) -> dict[str, str]:
     """What tells one search from another: table, designs and all that they are judged by."""
     options = {
-        "designs": [one.to_dict() for one in designs],
+        "designs": [design.to_dict() for design in designs],
         "policy": measures.policy.to_dict(),
         "independent": measures.independent,
         "use": measures.use,
@@ -560,9 +560,9 @@ class SearchState:
         self._checkpoint = Checkpoint(path, header, SEARCH)
         self.found: dict[int, JudgedDesign] = {}
         try:
-            for said in self._checkpoint.entries(DESIGN):
-                place = said["place"]
-                self.found[place] = JudgedDesign.of(designs[place], said)
+            for entry in self._checkpoint.entries(DESIGN):
+                place = entry["place"]
+                self.found[place] = JudgedDesign.of(designs[place], entry)
         except (ValueError, KeyError, IndexError, TypeError):
             self._checkpoint.close()
             raise damaged(self._checkpoint.path, "an entry") from None

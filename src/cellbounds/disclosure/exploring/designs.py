@@ -143,8 +143,8 @@ class Design:
 
     def prepared(self, table: Table) -> Table:
         """The table, whose domain knows the merged variables."""
-        for one in self.merges:
-            table = table.grouped(one.name, of=one.variable, levels=dict(one.groups))
+        for merge in self.merges:
+            table = table.grouped(merge.name, of=merge.variable, levels=dict(merge.groups))
         return table
 
     def published(self, table: Table) -> Release:
@@ -170,7 +170,7 @@ class Design:
             **picked(self.way, "digits", "rounding"),
             "eps": self.eps_text,
             "strict": self.way.strict,
-            "merges": [one.to_dict() for one in self.merges],
+            "merges": [merge.to_dict() for merge in self.merges],
             "total": self.total,
         }
 
@@ -191,7 +191,10 @@ def ways_of(digits: object, rounding: object, eps: object, strict: object) -> li
     if strict and limits == [None]:
         raise InvalidInput("strict=True goes with eps=; rounding rules have ends of their own")
     ways = [
-        _way(one, rule, limit, strict) for rule in rules for limit in limits for one in decimals
+        _way(decimal, rule, limit, strict)
+        for rule in rules
+        for limit in limits
+        for decimal in decimals
     ]
     return list(dict.fromkeys(ways))
 
@@ -256,7 +259,9 @@ def merges_of(domain: Domain, merges: object) -> dict[str, list[Merge]]:
         return {}
     if merges == ADJACENT:
         return {
-            name: [_merge(domain, name, one) for one in _neighbours(domain.levels(name))]
+            name: [
+                _merge(domain, name, neighbour) for neighbour in _neighbours(domain.levels(name))
+            ]
             for name in domain.names
             if len(domain.levels(name)) > 2
         }
@@ -274,7 +279,7 @@ def merges_of(domain: Domain, merges: object) -> dict[str, list[Merge]]:
                 f"the merges of {name!r} are {alternatives!r}; give a list of mappings, one for "
                 "each way to merge its levels"
             )
-        ways = [_merge(domain, name, one) for one in alternatives]
+        ways = [_merge(domain, name, alternative) for alternative in alternatives]
         by_variable[name] = list(dict.fromkeys(ways))
     return by_variable
 

@@ -153,12 +153,12 @@ class Frontier(Listing):
     def complete(self) -> bool:
         """Whether every design was judged, without a budget that ran out."""
         done = len(self.designs) + len(self.left_out)
-        return done == self.planned and all(one.settled for one in self.designs)
+        return done == self.planned and all(design.settled for design in self.designs)
 
     @property
     def safe(self) -> tuple[JudgedDesign, ...]:
         """The designs that are safe for certain."""
-        return tuple(one for one in self.designs if one.outcome is Outcome.SAFE)
+        return tuple(design for design in self.designs if design.outcome is Outcome.SAFE)
 
     @property
     def best(self) -> JudgedDesign | None:
@@ -205,18 +205,18 @@ class Frontier(Listing):
         best, frontier = self.best, set(map(id, self.frontier))
         rows = [
             {
-                "statement": one.notation,
-                "responses": ", ".join(one.design.responses),
-                "given": ", ".join(one.design.given),
-                **picked(one.design.way, "digits", "rounding"),
-                "eps": one.design.eps_text,
-                "merged": one.design.merged,
-                "outcome": one.outcome.value,
-                "frontier": id(one) in frontier,
-                "best": one is best,
-                **{name: getattr(one, name) for name in MEASURED},
+                "statement": design.notation,
+                "responses": ", ".join(design.design.responses),
+                "given": ", ".join(design.design.given),
+                **picked(design.design.way, "digits", "rounding"),
+                "eps": design.design.eps_text,
+                "merged": design.design.merged,
+                "outcome": design.outcome.value,
+                "frontier": id(design) in frontier,
+                "best": design is best,
+                **{name: getattr(design, name) for name in MEASURED},
             }
-            for one in self.designs
+            for design in self.designs
         ]
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
@@ -232,7 +232,7 @@ class Frontier(Listing):
             "seconds": round(self.seconds, 6),
             "best": None if self.best is None else places[id(self.best)],
             "frontier": [places[id(one)] for one in self.frontier],
-            "designs": [one.to_dict() for one in self.designs],
+            "designs": [design.to_dict() for design in self.designs],
             "left_out": [
                 {"notation": one.design.notation, "design": one.design.to_dict(), "why": one.why}
                 for one in self.left_out
@@ -273,7 +273,7 @@ class Frontier(Listing):
         return alt.layer(*layers).properties(width=520, height=340, title=_chart_title(alt, self))
 
     def _title(self) -> str:
-        counted = Counter(one.outcome for one in self.designs)
+        counted = Counter(design.outcome for design in self.designs)
         outcomes = ", ".join(f"{counted[one]} {one.value}" for one in Outcome if counted[one])
         named = f"{plural(len(self.designs), 'design')} for {self.use}"
         return f"{named} under the policy {self.policy.name}: {outcomes or 'none was judged'}"
@@ -282,7 +282,7 @@ class Frontier(Listing):
         """What a reader must know besides."""
         remarks = []
         if not self.complete:
-            done = sum(one.settled for one in self.designs) + len(self.left_out)
+            done = sum(design.settled for design in self.designs) + len(self.left_out)
             remarks.append(f"not complete: {done} of {self.planned} designs are settled")
         if self.left_out:
             first = self.left_out[0]
@@ -334,7 +334,7 @@ def _way(one: JudgedDesign) -> str:
 
 def _marks(alt: Any, frontier: Frontier) -> list[Any]:
     """A colour and a shape for each outcome that is there."""
-    seen = {one.outcome for one in frontier.designs}
+    seen = {design.outcome for design in frontier.designs}
     outcomes = [outcome for outcome in Outcome if outcome in seen]
     names = [outcome.value for outcome in outcomes]
     return [
@@ -362,15 +362,17 @@ def _points(frontier: Frontier) -> list[dict[str, Any]]:
     best = frontier.best
     return [
         {
-            "statement": one.notation,
-            "rates": str(one.design.way),
-            "merged": one.design.merged or "nothing",
-            "outcome": one.outcome.value,
-            "tightest": "no limit, or none is small" if one.tightest is None else one.tightest,
-            **picked(one, "risk", "utility", "exact", "reason"),
-            "best": one is best,
+            "statement": design.notation,
+            "rates": str(design.design.way),
+            "merged": design.design.merged or "nothing",
+            "outcome": design.outcome.value,
+            "tightest": "no limit, or none is small"
+            if design.tightest is None
+            else design.tightest,
+            **picked(design, "risk", "utility", "exact", "reason"),
+            "best": design is best,
         }
-        for one in frontier.designs
+        for design in frontier.designs
     ]
 
 

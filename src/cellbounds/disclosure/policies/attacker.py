@@ -113,11 +113,13 @@ class Pool:
     def counts(self, over: tuple[str, ...], first: int = 0) -> list[IntArray]:
         """What each table, from the first on, has in the cells of a margin."""
         if not self._beside <= set(over) <= set(self._base):
-            return [margin_of(self._release, one, over).counts for one in self._tables[first:]]
+            return [margin_of(self._release, table, over).counts for table in self._tables[first:]]
         # Sums of small arrays, of all tables at once, are far cheaper than margins of the tables.
         done = 0 if self._margins is None else len(self._margins)
         if done < len(self):
-            new = [margin_of(self._release, one, self._base).counts for one in self._tables[done:]]
+            new = [
+                margin_of(self._release, table, self._base).counts for table in self._tables[done:]
+            ]
             old = [] if self._margins is None else [self._margins]
             self._margins = np.concatenate([*old, np.stack(new)])
         if self._margins is None:

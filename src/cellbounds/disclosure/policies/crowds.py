@@ -106,7 +106,7 @@ def crowds_of(cases: Sequence[Case]) -> Crowds:
     blind = [replace(case, independent=True) for case in cases]
 
     def made(tables: IntArray) -> list[Crowd]:
-        margins = (one.sums(tables) for one in groups)
+        margins = (group.sums(tables) for group in groups)
         return [Crowd(case, tables, margin) for case, margin in zip(blind, margins, strict=True)]
 
     return made

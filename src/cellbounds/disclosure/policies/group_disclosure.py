@@ -84,8 +84,11 @@ class GroupDisclosure(ReleaseRule):
         given = self.given
         responses = self.responses or tuple(name for name in names if name not in (given or ()))
         return [
-            (one, tuple(name for name in names if name != one) if given is None else given)
-            for one in responses
+            (
+                response,
+                tuple(name for name in names if name != response) if given is None else given,
+            )
+            for response in responses
         ]
 
     def check(self, domain: Domain, over: tuple[str, ...]) -> None:

@@ -283,7 +283,7 @@ def _spoken(case: Case) -> set[str]:
     """The variables that are spoken of."""
     # Cells that nobody can be in are no news, and what carries over does so beside them.
     domain = case.release.domain
-    said = (one for one in case.known.statements if not only_closes(one, domain))
+    said = (statement for statement in case.known.statements if not only_closes(statement, domain))
     return set(itertools.chain.from_iterable(one.variables for one in said))
 
 
@@ -321,7 +321,7 @@ def _implied(main: Case, covering: _Seen | None) -> bool:
     if len(covering.case.policy.rules) < wanted:
         return False
     parts = all(map(main.release.domain.shares_out, covering.case.over))
-    return parts and worst(one.outcome for one in covering.findings) is Outcome.SAFE
+    return parts and worst(finding.outcome for finding in covering.findings) is Outcome.SAFE
 
 
 def _look(
@@ -341,12 +341,12 @@ def _look(
         return _looked(case.doubted, effort, None, pool, decisive=decisive)
     # Tables that fit what he knows fit what he knows for certain, too.
     other = _looked(case.doubted, effort, None, pool, decisive=decisive)
-    at = {one.place_key: one.outcome for one in seen.findings}
+    at = {finding.place_key: finding.outcome for finding in seen.findings}
     worse = [
-        one
-        for one in other.findings
-        if worst([one.outcome, at.get(one.place_key, Outcome.SAFE)])
-        is not at.get(one.place_key, Outcome.SAFE)
+        finding
+        for finding in other.findings
+        if worst([finding.outcome, at.get(finding.place_key, Outcome.SAFE)])
+        is not at.get(finding.place_key, Outcome.SAFE)
     ]
     return replace(
         seen,
@@ -384,7 +384,7 @@ def _looked(
                 cells = outsider.open_cells(rule)
             findings.extend(rule.findings(outsider, cells))
         if policy.respondent:
-            if worst(one.outcome for one in findings) is Outcome.UNSAFE:
+            if worst(finding.outcome for finding in findings) is Outcome.UNSAFE:
                 notes.append("respondents were not tried: the release is unsafe without them")
             else:
                 findings.extend(respondents(outsider, policy, effort, elsewhere))
@@ -414,7 +414,7 @@ def _blamed(case: Case, finding: Finding) -> tuple[str, ...]:
             named = set(_forcing(known, finding))
         except (Unsettled, UnsupportedRelease):
             return ()
-    listed = [one.notation for one in case.release.statements]
+    listed = [statement.notation for statement in case.release.statements]
     return tuple(dict.fromkeys(notation for notation in listed if notation in named))
 
 

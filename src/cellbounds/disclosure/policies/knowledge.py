@@ -80,11 +80,11 @@ def informed(
     """
     if table is not None:
         _check_true(release, table)
-        for one in knows:
-            if violations(table, Release(release.domain, [one])):
+        for statement in knows:
+            if violations(table, Release(release.domain, [statement])):
                 raise InvalidInput(
-                    f"knows: the {one.notation} contradicts the table; an intruder knows what is "
-                    "true of it: correct the knowledge"
+                    f"knows: the {statement.notation} contradicts the table; an intruder knows "
+                    "what is true of it: correct the knowledge"
                 )
     nestings = assumed_nestings(release.domain, table)
     sentences = [
@@ -132,12 +132,12 @@ def joined_with(release: Release, statements: Sequence[Statement]) -> Release:
     totals = [one for one in everything if isinstance(one, Total)]
     if len(totals) < 2:
         return Release(release.domain, everything)
-    lower = max(one.lower for one in totals)
-    upper = min((one.upper for one in totals if one.upper is not None), default=None)
+    lower = max(total.lower for total in totals)
+    upper = min((total.upper for total in totals if total.upper is not None), default=None)
     if upper is not None and upper < lower:
+        texts = ", ".join(total.notation for total in totals)
         raise InvalidInput(
-            f"what is said of N ({', '.join(one.notation for one in totals)}) contradicts itself; "
-            "correct what the intruder knows"
+            f"what is said of N ({texts}) contradicts itself; correct what the intruder knows"
         )
     rest = [one for one in everything if not isinstance(one, Total)]
     return Release(release.domain, [*rest, Total(lower=lower, upper=upper)])
@@ -173,11 +173,11 @@ def _of_hiding(
     domain = release.domain
     found: list[HidingRule] = []
     notes: list[str] = []
-    for said in release.statements:
-        if said.tabulated is None or not said.tabulated.hidden.any():
+    for statement in release.statements:
+        if statement.tabulated is None or not statement.tabulated.hidden.any():
             continue
-        alternatives = said.hiding_rules(
-            _closed_entries(domain, said, closed),
+        alternatives = statement.hiding_rules(
+            _closed_entries(domain, statement, closed),
             zeros_shown=intruder.zeros_shown,
             marks=intruder.marks == "shown",
             most=release.total.upper,
@@ -199,8 +199,8 @@ def _of_hiding(
 
 def hides_figures(release: Release) -> bool:
     """Whether a release hides some figures, so that it may seem to show by which rule."""
-    tables = (one.tabulated for one in release.statements)
-    return any(one is not None and bool(one.hidden.any()) for one in tables)
+    tables = (statement.tabulated for statement in release.statements)
+    return any(table is not None and bool(table.hidden.any()) for table in tables)
 
 
 def _is_true(domain: Domain, table: Table | None, statement: Statement) -> bool:
@@ -276,7 +276,7 @@ def only_closes(statement: Statement, domain: Domain) -> bool:
 def _said_empty(release: Release) -> BoolArray | None:
     """Cells that the release says to be zero; None if it says that of none."""
     domain = release.domain
-    stated = [one for one in release.statements if _of_every_cell(one, domain)]
+    stated = [statement for statement in release.statements if _of_every_cell(statement, domain)]
     if not stated:
         return None
     empty = np.zeros(domain.shape, dtype=bool)

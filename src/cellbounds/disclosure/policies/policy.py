@@ -380,7 +380,7 @@ def _made(content: object, where: str) -> Policy:
     if "name" not in options:
         raise InvalidInput(f"{where}: the policy has no name; add name =")
     entries = options.pop("rule", [])
-    if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         raise InvalidInput(f"{where}: rules are written as [[rule]] sections; correct them")
     try:
         return Policy(rules=tuple(rule_of(entry) for entry in entries), **options)

@@ -408,7 +408,9 @@ def projected(
         if name not in over and grouping.of in over
     }
     names = {*over, *groupings}
-    if (parts < 1).any() or not all(set(one.variables) <= names for one in release.statements):
+    if (parts < 1).any() or not all(
+        set(statement.variables) <= names for statement in release.statements
+    ):
         return None
     alone = Release(domain.project(over).with_groupings(groupings), release.statements)
     if (parts == 1).all():

@@ -147,7 +147,7 @@ class Fitting:
     def _found(self, listed: int, drawn: int) -> Iterator[IntArray]:
         release, budget = _limited(self._release), self._budget
         if release is self._release:
-            found = [one.counts.ravel() for one in tables(release, listed + 1, budget=budget)]
+            found = [table.counts.ravel() for table in tables(release, listed + 1, budget=budget)]
             if len(found) <= listed:
                 self.complete = True
                 order = np.random.default_rng(0).permutation(len(found))
@@ -171,7 +171,9 @@ def _limited(release: Release) -> Release:
         next(iter(tables(release, 1)), None)
     except UnsupportedRelease:
         least = int(bounds(release).lower.sum())
-        others = [one for one in release.statements if one is not release.stated_total]
+        others = [
+            statement for statement in release.statements if statement is not release.stated_total
+        ]
         total = Total(lower=release.total.lower, upper=2 * least + release.domain.size)
         return Release(release.domain, [*others, total])
     return release
@@ -265,7 +267,7 @@ def rejudged(
         return replace(plain, cells=cells, elsewhere=(), notes=notes, independent=True)
     if answer.hides is False:
         cells = tuple(_findings(crowds, np.concatenate([answer.crowd, flat[None]]), owned=True))
-        if worst(one.outcome for one in cells) is not Outcome.UNSAFE:
+        if worst(cell.outcome for cell in cells) is not Outcome.UNSAFE:
             # Somebody with a record of his own learns it, or the last to go took others along.
             told = [rule for rule in plain.policy.rules if rule.tells()] or plain.policy.rules
             why = answer.sentence, cases[0].remedy
@@ -442,7 +444,7 @@ class Choice:
             other = _like(table, counts)
             theirs, judged = self._offers(other, offer, passed)
             work += judged
-            keys = [one.key for one in theirs]
+            keys = [rule.key for rule in theirs]
             if offer.key not in keys:
                 return None
             place = keys.index(offer.key)

@@ -219,7 +219,9 @@ def _view(
     if attacker.beside is not None and like.attacker.beside is not None:
         attacker.beside.like(like.attacker.beside, like.index, index)
     pair = (like.index, index)
-    findings = [one.but(_by_place(one.rule.findings(attacker, pair))) for one in like.findings]
+    findings = [
+        finding.but(_by_place(finding.rule.findings(attacker, pair))) for finding in like.findings
+    ]
     return _View(index, attacker, findings)
 
 
@@ -232,7 +234,7 @@ def _found(attacker: Attacker, policy: Policy) -> Iterator[_Findings]:
 
 
 def _by_place(findings: Iterator[Finding]) -> dict[Place, Finding]:
-    return {(one.response, one.variables, one.labels): one for one in findings}
+    return {(finding.response, finding.variables, finding.labels): finding for finding in findings}
 
 
 def _summed_up(

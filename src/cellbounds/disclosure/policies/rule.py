@@ -115,7 +115,7 @@ class Rule(ABC):
     def breaking(self, crowd: Crowd) -> BoolArray:
         """Which tables of a crowd break the rule, if an intruder takes just these for possible."""
         outcomes = (self.findings(crowd.owned(place)) for place in range(len(crowd)))
-        broken = [any(one.outcome is Outcome.UNSAFE for one in found) for found in outcomes]
+        broken = [any(finding.outcome is Outcome.UNSAFE for finding in table) for table in outcomes]
         return np.array(broken, dtype=bool)
 
     def unshown(self, counts: IntArray) -> BoolArray:
@@ -224,7 +224,7 @@ class ReleaseRule(Rule):
 
     def breaking(self, crowd: Crowd) -> BoolArray:
         """All or none."""
-        broken = any(one.outcome is Outcome.UNSAFE for one in self.findings(crowd))
+        broken = any(finding.outcome is Outcome.UNSAFE for finding in self.findings(crowd))
         return np.full(len(crowd), broken)
 
 

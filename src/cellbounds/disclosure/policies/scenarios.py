@@ -193,7 +193,11 @@ def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ..
     """The margins that a release speaks of; False where one only adds up what is shown exactly."""
     domain = release.domain
     found: dict[frozenset[str], tuple[tuple[str, ...], bool]] = {}
-    spoken = [one.variables for one in release.statements if one.published and one.variables]
+    spoken = [
+        statement.variables
+        for statement in release.statements
+        if statement.published and statement.variables
+    ]
     shown = _shown(release)
     behind: dict[str, str] = {}
     for name in itertools.chain(*spoken):
@@ -215,7 +219,10 @@ def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ..
 
 def _shown(release: Release) -> dict[tuple[str, ...], IntArray]:
     """The margins of which the release shows every count."""
-    said = ((one.variables, one.fixed_counts(release.domain)) for one in release.statements)
+    said = (
+        (statement.variables, statement.fixed_counts(release.domain))
+        for statement in release.statements
+    )
     return {names: counts for names, counts in said if names and counts is not None}
 
 
@@ -244,7 +251,7 @@ def case_of(
     whole = known.table
     if whole is None or independent:
         whole = nobody_of(release, whole)
-    notations = [one.notation for one in release.statements if one.published]
+    notations = [statement.notation for statement in release.statements if statement.published]
     remedy = "less knowledge beforehand"
     if notations:
         remedy = f"coarser figures in, or withholding, {listed(notations)}"

@@ -210,8 +210,8 @@ class Verdict(Listing):
     outcome: Outcome = field(init=False)
 
     def __post_init__(self) -> None:
-        broken = tuple(one for one in self.cells if one.outcome is Outcome.UNSAFE)
-        undecided = tuple(one for one in self.cells if one.outcome is Outcome.UNDECIDED)
+        broken = tuple(finding for finding in self.cells if finding.outcome is Outcome.UNSAFE)
+        undecided = tuple(finding for finding in self.cells if finding.outcome is Outcome.UNDECIDED)
         outcome = Outcome.UNDECIDED if undecided else Outcome.SAFE
         object.__setattr__(self, "broken", broken)
         object.__setattr__(self, "open", undecided)
@@ -275,11 +275,11 @@ class Verdict(Listing):
         keys = label_keys(names, (*COLUMNS, "place"))
         header = ["rule", "outcome", "place", *keys.values(), "respondent", "evidence", "change"]
         rows: list[list[Any]] = []
-        for one in self.cells:
-            place = dict(zip(one.variables, map(str, one.labels), strict=True))
-            who = [*map(place.get, names), one.whose or None]
-            why = [one.evidence, one.change, one.count]
-            rows.append([one.rule, one.outcome.value, one.where, *who, *why])
+        for finding in self.cells:
+            place = dict(zip(finding.variables, map(str, finding.labels), strict=True))
+            who = [*map(place.get, names), finding.whose or None]
+            why = [finding.evidence, finding.change, finding.count]
+            rows.append([finding.rule, finding.outcome.value, finding.where, *who, *why])
         # The last one, the count, has no name unless its owner looks.
         unseen = self.independent or self.outside
         return columns_of(header if unseen else [*header, "count"], rows)
@@ -303,18 +303,18 @@ class Verdict(Listing):
             "release": {"digest": self.release.digest, "statements": notations(self.release)},
             "over": list(self.over),
             "margins": [list(names) for names in self.margins],
-            "knows": [one.notation for one in self.knows],
+            "knows": [statement.notation for statement in self.knows],
             "intruder": list(self.intruder),
             "outside": self.outside,
         }
         if withheld:
             return entries
-        counted = Counter(one.outcome for one in self.cells)
+        counted = Counter(finding.outcome for finding in self.cells)
         return entries | {
             "notes": list(self.notes),
             "seconds": round(self.seconds, 6),
             "summary": {outcome.value: counted[outcome] for outcome in Outcome},
-            "cells": [one.to_dict() for one in self.cells],
+            "cells": [finding.to_dict() for finding in self.cells],
         }
 
     def _title(self) -> str:
@@ -346,7 +346,7 @@ class Verdict(Listing):
         for one in shown[:most]:
             whose = [one.whose] if respondents else []
             rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence])
-        ways = [f"what would change it: {one}" for one in self.changes[:CHANGES]]
+        ways = [f"what would change it: {change}" for change in self.changes[:CHANGES]]
         left = len(self.changes) - CHANGES
         ways += [f"... {counted(left, 'more way')}: to_frame() has them all"] if left > 0 else []
         return header, rows, "\n".join(filter(None, [more_lines(len(shown) - most), *ways]))

@@ -188,7 +188,7 @@ def margin_texts(
             )
         sizes = [margins]
     else:
-        return tuple(_listed_margin(domain, one) for one in margins)
+        return tuple(_listed_margin(domain, margin) for margin in margins)
     count = sum(math.comb(len(names), size) for size in sizes)
     if count > MOST_CANDIDATES:
         raise InvalidInput(
@@ -222,8 +222,12 @@ def spoken_candidates(table: Table, wanted: Release | Iterable[str]) -> list[Can
                 f"statements speak of {wanted.domain!r}, the table is over {table.domain!r}; "
                 "publish them from this table"
             )
-        figures = (one for one in wanted.statements if one.published and one.variables)
-        return [Candidate.of(table.domain, one) for one in figures]
+        figures = (
+            statement
+            for statement in wanted.statements
+            if statement.published and statement.variables
+        )
+        return [Candidate.of(table.domain, figure) for figure in figures]
     if isinstance(wanted, str):
         raise InvalidInput(f"statements={wanted!r}; give a list of statements, [{wanted!r}]")
     # Structural zeros, which `publish` says too, come after the statement itself.

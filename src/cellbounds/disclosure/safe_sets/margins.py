@@ -206,7 +206,11 @@ def worth_in(table: Table) -> Callable[[Release], float | None]:
     apart = fit_loglinear(table, singles).g if associated else 0.0
 
     def worth(release: Release) -> float | None:
-        said = [one for one in release.statements if one.published and one.variables]
+        said = [
+            statement
+            for statement in release.statements
+            if statement.published and statement.variables
+        ]
         margins = [one.variables for one in said if one.fixed_counts(release.domain) is not None]
         # Rounding in the fit leaves a little of G even where nothing is associated.
         if apart < 1e-9 * max(table.total, 1) or len(margins) < len(said):

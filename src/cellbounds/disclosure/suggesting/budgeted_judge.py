@@ -89,7 +89,7 @@ class BudgetedJudge:
         """The verdict, as far as its outcome needs."""
         if self.memory is None:
             return self.verdict(release, decisive=True)
-        names = tuple(one.notation for one in release.statements)
+        names = tuple(statement.notation for statement in release.statements)
         # Unless a verdict tells tables apart, it is about the figures alone.
         counts = self.table.counts.tobytes() if self.policy.tells() else b""
         key = release.digest, names, counts

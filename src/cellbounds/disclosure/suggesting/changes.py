@@ -216,11 +216,11 @@ def _recoded(variable: str, level: str, plan: Plan) -> Plan | None:
         return None
     others = {one for one in plan.statements if one is not None and variable not in one.names}
     recoded: list[Request | None] = []
-    for one in plan.statements:
-        if one is None or variable not in one.names:
-            recoded.append(one)
+    for statement in plan.statements:
+        if statement is None or variable not in statement.names:
+            recoded.append(statement)
             continue
-        coarser = one.renamed({variable: level})
+        coarser = statement.renamed({variable: level})
         recoded.append(None if coarser in others else coarser)
         others.add(coarser)
     return replace(plan, statements=tuple(recoded))

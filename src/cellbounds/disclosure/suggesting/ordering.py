@@ -15,8 +15,8 @@ from cellbounds.utility.retained_utility import retained
 
 def uses_of(drafts: Drafts) -> list[str]:
     """What a reader wants: the statements that were asked for, exact, and N if it was."""
-    requests = [one for one in drafts.first.statements if one is not None]
-    exact = (Request(one.responses, one.given).notation for one in requests)
+    requests = [statement for statement in drafts.first.statements if statement is not None]
+    exact = (Request(request.responses, request.given).notation for request in requests)
     told = ["N"] if drafts.release.total.exact is not None else []
     return [*dict.fromkeys(exact), *told]
 

@@ -36,7 +36,12 @@ class Plan:
     @property
     def names(self) -> set[str]:
         """The variables that are named."""
-        return {name for one in self.statements if one is not None for name in one.names}
+        return {
+            name
+            for statement in self.statements
+            if statement is not None
+            for name in statement.names
+        }
 
     @property
     def empty(self) -> bool:
@@ -58,7 +63,7 @@ class Drafts:
         domain = release.domain.with_groupings(table.domain.groupings)
         self.table = table.with_domain(domain)
         self.first = Plan(
-            tuple(one.request for one in release.statements),
+            tuple(statement.request for statement in release.statements),
             release.stated_total is not None,
             tuple(n for n, one in enumerate(release.statements) if _is_whole(one)),
         )
@@ -170,7 +175,7 @@ def _carried(
             left = np.asarray(left.any(axis=axis))
             continue
         levels = domain.level_sets(name)
-        parts = [[bool(one & group) for one in levels] for group in domain.level_sets(match)]
+        parts = [[bool(level & group) for level in levels] for group in domain.level_sets(match)]
         left = np.stack([left.compress(part, axis).any(axis) for part in parts], axis)
         axis += 1
     return left

@@ -32,7 +32,9 @@ WORK = 5
 
 def exact_margins(release: Release, policy: Policy) -> bool:
     """Whether a release shows exact margins alone, and the policy speaks of small counts alone."""
-    said = [one for one in release.statements if one.published and one.variables]
+    said = [
+        statement for statement in release.statements if statement.published and statement.variables
+    ]
     return (
         bool(said)
         and all(map(_is_exact_margin, said))
@@ -94,12 +96,12 @@ def _restated(release: Release, done: Finished) -> Release:
     margins = {frozenset(one.variables): one for one in done.release.statements if one.variables}
     totals = [one for one in done.release.statements if one.published and not one.variables]
     statements: list[Statement] = []
-    for one in release.statements:
-        if one.published and not one.variables:
+    for statement in release.statements:
+        if statement.published and not statement.variables:
             statements.append(totals[0])
         else:
-            same = margins.get(frozenset(one.variables)) if one.published else None
-            statements.append(one if same is None else same)
+            same = margins.get(frozenset(statement.variables)) if statement.published else None
+            statements.append(statement if same is None else same)
     return Release(release.domain, statements)
 
 

@@ -59,7 +59,9 @@ class Suggestion:
     @property
     def notation(self) -> str:
         """What is published, in the notation."""
-        return ", ".join(one.subject for one in self.release.statements if one.published)
+        return ", ".join(
+            statement.subject for statement in self.release.statements if statement.published
+        )
 
     @property
     def sentence(self) -> str:

@@ -117,12 +117,12 @@ def refusal_of(facts: Facts, over: tuple[str, ...], *, sharp: bool = False) -> s
 
 def about(facts: ConditionalFacts, over: tuple[str, ...]) -> About:
     """What the margin asked for is to the conditional."""
-    conditional, asked = facts.conditional, set(over)
-    if asked == set(conditional.variables):
+    conditional, wanted = facts.conditional, set(over)
+    if wanted == set(conditional.variables):
         return About.CELLS
-    if asked == set(conditional.given):
+    if wanted == set(conditional.given):
         return About.ROWS
-    if asked == set(facts.domain.names) or (_tells_apart(facts, over) and not facts.on_parts):
+    if wanted == set(facts.domain.names) or (_tells_apart(facts, over) and not facts.on_parts):
         return About.PARTS
     raise UnsupportedRelease(
         f"over={list(over)}: beside one statement of rates, ask about its givens "
@@ -146,10 +146,12 @@ def _tells_apart(facts: ConditionalFacts, over: tuple[str, ...]) -> bool:
 
 def _ground(domain: Domain, over: tuple[str, ...]) -> Domain:
     """The margin asked for as a domain of its own, with the groupings that it can tell."""
-    kept = {
-        name: one for name, one in domain.groupings.items() if one.of in over and name not in over
+    groupings = {
+        name: grouping
+        for name, grouping in domain.groupings.items()
+        if grouping.of in over and name not in over
     }
-    return domain.project(over).with_groupings(kept)
+    return domain.project(over).with_groupings(groupings)
 
 
 def make_layout(facts: ConditionalFacts, over: tuple[str, ...], *, relaxed: bool = False) -> Layout:
@@ -201,7 +203,7 @@ class Parts:
         if max(int(lower.max()), int(upper.max())) * int(behind.widths.max()) >= SAFE:
             lower, upper = lower.astype(object), upper.astype(object)
         places = behind.places()
-        values = {int(places[flat]): one for flat, one in known.values.items()}
+        values = {int(places[flat]): listed for flat, listed in known.values.items()}
         return cls(lower, upper, values, behind)
 
     def places(self, cell: int) -> range:
@@ -260,8 +262,8 @@ class Parts:
             return None
         loose = [place for place in places if place != fixed]
         plain = [place for place in loose if place not in self.values]
-        found = self._raise_to(chosen, plain, [p for p in loose if p in self.values], missing)
-        return None if found is None else [found[place] for place in places]
+        counts = self._raise_to(chosen, plain, [p for p in loose if p in self.values], missing)
+        return None if counts is None else [counts[place] for place in places]
 
     def _raise_to(
         self, chosen: dict[int, int], plain: list[int], listed: list[int], missing: int
@@ -275,9 +277,9 @@ class Parts:
                     break
                 trial = {**chosen}
                 trial[first] = value
-                found = self._raise_to(trial, plain, others, missing - (value - base))
-                if found is not None:
-                    return found
+                raised_rest = self._raise_to(trial, plain, others, missing - (value - base))
+                if raised_rest is not None:
+                    return raised_rest
             return None
         raised = {**chosen}
         for place in plain:

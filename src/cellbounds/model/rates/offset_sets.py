@@ -161,8 +161,8 @@ class OffsetSet:
                 return offset + (above & -above).bit_length() - 1
         if self.step == 0:
             return None
-        found = _first_multiple(max(offset, self.size), self.step)
-        return found if self.last is None or found <= self.last else None
+        multiple = _first_multiple(max(offset, self.size), self.step)
+        return multiple if self.last is None or multiple <= self.last else None
 
 
 def _first_multiple(bound: int, step: int) -> int:

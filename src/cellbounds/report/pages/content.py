@@ -550,7 +550,7 @@ def internal_part(
     )
     return {
         "warning": WARNING,
-        "verdict": plain_verdict(audit.verdict, [one.remedy for one in audit.determines]),
+        "verdict": plain_verdict(audit.verdict, [nesting.remedy for nesting in audit.determines]),
         "cells": [plain_cell(cell, judged=True) | {"count": cell.count} for cell in audit.cells],
         "blame": _blamed(audit, budget, limits),
         "posteriors": plotted(chances, risky, chosen, limits, counts=True),

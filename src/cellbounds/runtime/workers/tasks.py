@@ -174,7 +174,7 @@ class Processes(Executor):
         try:
             # One call each, so that all are started.
             calls = [self.submit(os.getpid) for _ in range(min(self.helpers, max(1, pieces)))]
-            while not any(one.done() for one in calls):
+            while not any(call.done() for call in calls):
                 if ended.wait(0.02):
                     return False
         except (BrokenExecutor, OSError, RuntimeError):

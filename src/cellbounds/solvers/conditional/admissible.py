@@ -47,7 +47,7 @@ class Evaluator:
         # ceil(x/s) = (x-1)//s + 1, and the smallest integer above x/s is x//s + 1; likewise below.
         whole = [problem.low, ~problem.low_open + 0, problem.high, problem.high_open + 0]
         whole += [problem.cell_lower, problem.cell_upper]
-        self._tables: dict[Any, list[IntArray]] = {np.int64: [one.T[:, :, None] for one in whole]}
+        self._tables: dict[Any, list[IntArray]] = {np.int64: [ends.T[:, :, None] for ends in whole]}
 
     def limits(self, rows: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
         """l_j(n) and u_j(n) of every column."""
@@ -55,7 +55,7 @@ class Evaluator:
         chosen: Any = rows
         if int(rows[-1]) - int(rows[0]) + 1 == len(rows) and (rows[1:] > rows[:-1]).all():
             chosen = slice(int(rows[0]), int(rows[-1]) + 1)  # neighbours need no copies
-        low, low_shift, high, high_shift = (one[:, chosen] for one in tables[:4])
+        low, low_shift, high, high_shift = (table[:, chosen] for table in tables[:4])
         scale = self._common if self._common is not None else self._problem.scale[rows][:, None]
         if sums.dtype == np.int64 and sums.size and int(sums.max()) * self._lift >= SAFE:
             # l(n) = low * (n // scale) + l(n mod scale): no product leaves int64.
@@ -121,7 +121,7 @@ class Evaluator:
         if most * problem.width * (self._lift + 1) >= 2**31:
             return np.array(sums, dtype=np.int64)
         if np.int32 not in self._tables:
-            self._tables[np.int32] = [one.astype(np.int32) for one in self._tables[np.int64]]
+            self._tables[np.int32] = [ends.astype(np.int32) for ends in self._tables[np.int64]]
         return np.array(sums, dtype=np.int32)
 
 

@@ -147,7 +147,7 @@ class CellCounts:
     ) -> list[int]:
         """Take in some more sums of all rows that wait at once; those that wait still."""
         waiting_sums = [sums[place] for place in waiting.tolist()]
-        ends = [one.ends(_MORE, downwards=downwards) for one in waiting_sums]
+        ends = [total.ends(_MORE, downwards=downwards) for total in waiting_sums]
         looked = self._under(rows[waiting], [_padded(end, _MORE) for end in ends])
         best[waiting] = looked[int(downwards)]
         last = [end[-1] for end in ends]
@@ -363,7 +363,7 @@ def table_at(solution: FeasibleRows, level: int) -> IntArray | None:
         return None
     rounds, more = divmod(level - 1, 2)
     second = rounds % 2 == 1
-    further = [one.next_member(max((1 + more) * one.start, 1)) or 0 for one in sets]
+    further = [row.next_member(max((1 + more) * row.start, 1)) or 0 for row in sets]
     sums = [sets[kind].start for kind in kinds]
     if problem.total_upper is None:
         sums = [total + further[kind] for kind, total in zip(kinds, sums, strict=True)]

@@ -112,7 +112,9 @@ class SumSet:
             members = reversed(self.values) if downwards else iter(self.values)
         else:
             segments = self._segments[::-1] if downwards else self._segments
-            members = itertools.chain.from_iterable(_members(one, downwards) for one in segments)
+            members = itertools.chain.from_iterable(
+                _members(segment, downwards) for segment in segments
+            )
         return list(itertools.islice(members, count))
 
     def without_middle(self, count: int) -> list[int]:
@@ -184,7 +186,7 @@ def feasible_sums(rows: Sequence[OffsetSet], copies: Sequence[int], slack: int) 
         (row.size, place)
         for place, row in enumerate(rows)
         if row.step == 1
-        and (row.last is None or row.last - row.size >= max(one.largest_gap for one in rows))
+        and (row.last is None or row.last - row.size >= max(other.largest_gap for other in rows))
     )
     sizes = [size for size, place in broad for _ in range(copies[place])][:2]
     if not sizes:
@@ -344,8 +346,8 @@ def _fitting_in(algebra: SumAlgebra, held: Any, row: OffsetSet, slack: int, unit
         members = np.array(sorted(held), dtype=object)
     offsets = slack - members[::-1] * unit
     offsets = offsets[offsets >= 0]
-    kept = offsets[row.members(offsets)] + row.start
-    return SumSet([(first, last, 1) for first, last in runs_in(kept)])
+    reached = offsets[row.members(offsets)] + row.start
+    return SumSet([(first, last, 1) for first, last in runs_in(reached)])
 
 
 def _in_order(parts: list[Progression]) -> SumSet:
@@ -456,7 +458,7 @@ def solve_rows(rows: DistinctRows) -> FeasibleRows:
         least = _least_beside_others(tops, copies, problem.total_lower)
         feasible = [_members_from(row, low) for row, low in zip(sets, least, strict=True)]
     else:
-        needed = sum(one.start * times for one, times in zip(sets, copies, strict=True))
+        needed = sum(row.start * times for row, times in zip(sets, copies, strict=True))
         slack = problem.total_upper - needed
         if slack < 0:
             raise InconsistentRelease(

@@ -276,10 +276,12 @@ class ImprovedSolution(RelaxedSolution):
         ]
         least = [min(rate for rate in row if rate > 0) for row in rates]
         minima = [
-            [math.ceil(rate / one) for rate in row] for row, one in zip(rates, least, strict=True)
+            [math.ceil(rate / smallest) for rate in row]
+            for row, smallest in zip(rates, least, strict=True)
         ]
         taken = [
-            sum(row) if self._verbal else 1 / one for row, one in zip(minima, least, strict=True)
+            sum(row) if self._verbal else 1 / smallest
+            for row, smallest in zip(minima, least, strict=True)
         ]
         everybody = sum(taken, Fraction(0))
         total = problem.total_upper or 0

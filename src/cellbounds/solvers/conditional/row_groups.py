@@ -77,16 +77,18 @@ def _column_groups(facts: ConditionalFacts, over: tuple[str, ...]) -> BoolArray 
     """Which columns each sum within a row is over; None if that is not what is asked."""
     conditional, domain = facts.conditional, facts.domain
     responses = [name for name in conditional.variables if name not in conditional.given]
-    asked = _asked_columns(facts, over)
-    if not set(conditional.given) <= set(over) or not asked:
+    wanted = _asked_columns(facts, over)
+    if not set(conditional.given) <= set(over) or not wanted:
         return None
     if any(name not in domain for name in responses):
         return None  # rates of derived variables tell nothing apart within their groups
-    if any(domain.base(name) not in responses for name in asked):
+    if any(domain.base(name) not in responses for name in wanted):
         return None
-    kept = {name: one for name, one in domain.groupings.items() if one.of in responses}
-    ground = domain.project(responses).with_groupings(kept)
-    behind = cells_behind(ground, tuple(asked))
+    groupings = {
+        name: grouping for name, grouping in domain.groupings.items() if grouping.of in responses
+    }
+    ground = domain.project(responses).with_groupings(groupings)
+    behind = cells_behind(ground, tuple(wanted))
     groups = np.zeros((behind.size, ground.size), dtype=bool)
     for group in range(behind.size):
         groups[group, behind.cells_of(group)] = True
@@ -244,16 +246,16 @@ class GroupedSolution(ConditionalSolution):
         if self.places.chosen is not None:
             rows = {self._place(position)[0] for position in self.places}
             needed = sorted({self._kind[row] for row in rows if row in self._kind})
-        found = [counts.bounds(needed) for counts in self._merged]
-        given, asked = list(facts.conditional.given), _asked_columns(facts, self._over)
-        shape = [len(facts.domain.levels(name)) for name in (*given, *asked)]
-        order = [(given + asked).index(name) for name in self._over]
+        merged_bounds = [counts.bounds(needed) for counts in self._merged]
+        given, wanted = list(facts.conditional.given), _asked_columns(facts, self._over)
+        shape = [len(facts.domain.levels(name)) for name in (*given, *wanted)]
+        order = [(given + wanted).index(name) for name in self._over]
         both = []
         for side in (0, 1):
-            if len(found) == 1 and len(self._groups) > 1:
-                values = found[0][side]
+            if len(merged_bounds) == 1 and len(self._groups) > 1:
+                values = merged_bounds[0][side]
             else:
-                values = np.stack([one[side][:, 0] for one in found], axis=1)
+                values = np.stack([ends[side][:, 0] for ends in merged_bounds], axis=1)
             spread = np.zeros((layout.row_count, len(self._groups)), dtype=values.dtype)
             spread[layout.problem.rows] = values[self._rows.kind]
             shaped = np.array(spread.reshape(shape).transpose(order), order="C")

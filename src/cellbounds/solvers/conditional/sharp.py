@@ -212,16 +212,16 @@ class ConditionalSolution(Solution):
         starts, parts, width = layout.behind.starts, layout.parts, layout.column_count
         split = np.zeros(len(layout.behind.cells), dtype=object)
         row, column, part, value = fixed
-        asked = row * width + column if layout.about is About.PARTS else None
+        split_cell = row * width + column if layout.about is About.PARTS else None
         if parts is None:
             split[starts[:-1]] = cells.ravel()
-            if asked is not None:
-                first, last = int(starts[asked]), int(starts[asked + 1])
+            if split_cell is not None:
+                first, last = int(starts[split_cell]), int(starts[split_cell + 1])
                 split[first] = 0
                 split[first if part else last - 1] = cells[row, column] - value
                 split[first + part] += value
             return split
         for cell in (k * width + j for k in self._kind for j in range(width)):
-            here = (part, value) if cell == asked else (None, None)
+            here = (part, value) if cell == split_cell else (None, None)
             split[starts[cell] : starts[cell + 1]] = parts.split(cell, cells.flat[cell], *here)
         return split

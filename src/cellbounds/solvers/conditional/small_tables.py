@@ -45,12 +45,12 @@ def fits(rows: DistinctRows) -> bool:
 def ends(rows: DistinctRows) -> tuple[IntArray, IntArray] | None:
     """Smallest and largest count of every cell of rows that fit; None if that is not found here."""
     shapes = rows.shapes
-    found, lower, upper = sharp_ends(
+    feasible, lower, upper = sharp_ends(
         (shapes.low, shapes.high, shapes.low_open, shapes.high_open, shapes.scale, shapes.reach),
         np.array(rows.copies),
         rows.problem.total_upper,
     )
-    return (lower, upper) if found else None
+    return (lower, upper) if feasible else None
 
 
 @compiled

@@ -132,11 +132,11 @@ class _Peeling:
             exact = ~self._may_rise & ~self._may_fall
             told = exact & ((widths == 1) | all_low | all_high)
             told |= (all_low & ~self._may_rise) | (all_high & ~self._may_fall)
-            found = np.flatnonzero(told & (widths > 0))
-            if not len(found):
+            steps = np.flatnonzero(told & (widths > 0))
+            if not len(steps):
                 return
-            ones = np.ones(len(found), dtype=np.int64)
-            self.add(Steps(np.arange(len(found) + 1), found, ones), cells[told[rows]])
+            ones = np.ones(len(steps), dtype=np.int64)
+            self.add(Steps(np.arange(len(steps) + 1), steps, ones), cells[told[rows]])
             left = self.live[cells]
             cells, rows = cells[left], rows[left]
 
@@ -145,31 +145,33 @@ class _Peeling:
         problem, numbers = self.problem, np.flatnonzero(self.live)
         inside = self.live[problem.cells]
         rows, cells = problem.rows[inside], problem.cells[inside]
-        kept, places = np.unique(rows, return_inverse=True)
+        row_numbers, places = np.unique(rows, return_inverse=True)
         number = np.cumsum(self.live) - 1
-        local = np.bincount(places, self.table[cells], len(kept)).astype(np.int64)
+        local = np.bincount(places, self.table[cells], len(row_numbers)).astype(np.int64)
         # Limits as far as the table is from them: what matters is at which of them it stands.
-        room_below, room_above = self._may_fall[kept], self._may_rise[kept]
+        room_below, room_above = self._may_fall[row_numbers], self._may_rise[row_numbers]
         small = Problem(
             problem.lower[numbers],
             problem.upper[numbers],
-            np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(kept)))]),
+            np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(row_numbers)))]),
             number[cells],
             np.ones(len(cells), dtype=np.int64),
             local - room_below,
             local + room_above,
-            np.arange(len(kept)),
+            np.arange(len(row_numbers)),
             (),
         )
-        return small, numbers, kept
+        return small, numbers, row_numbers
 
 
 def _eliminated(peeling: _Peeling, claimed: BoolArray, seconds: float | None) -> None:
     """Steps by elimination: one for all cells that are forced, then one for each cell."""
-    small, numbers, kept = peeling.rest()
+    small, numbers, row_numbers = peeling.rest()
     table = peeling.table[numbers]
     equations = equations_of(small)
-    tight = np.concatenate([tight_columns(small, equations, [table]), np.zeros(len(kept), int)])
+    tight = np.concatenate(
+        [tight_columns(small, equations, [table]), np.zeros(len(row_numbers), int)]
+    )
     named, first = _with_origins(equations), equations.size
     groups = np.where(tight != 0, GROUP, 0)
     groups[first:] = 5 * GROUP
@@ -183,15 +185,17 @@ def _eliminated(peeling: _Peeling, claimed: BoolArray, seconds: float | None) ->
         step = _origins(echelon, proposed, multipliers, first)
         if step is not None and len(step.rows):
             used = inwards.columns[np.unique(inwards.places[multipliers[inwards.rows] != 0])]
-            peeling.add(step._replace(rows=kept[step.rows]), numbers[used[used < len(numbers)]])
+            peeling.add(
+                step._replace(rows=row_numbers[step.rows]), numbers[used[used < len(numbers)]]
+            )
             peeling.peel()
     wanted = np.flatnonzero((claimed & peeling.live)[numbers])
     dead = np.zeros(named.size, dtype=np.int64)
     dead[: len(numbers)] = ~peeling.live[numbers]
     starts, rows, times = combinations(echelon, wanted, dead, first, MOST_STEPS)
-    found = np.diff(starts) > 0
-    starts = np.append(0, starts[1:][found])
-    peeling.add(Steps(starts, kept[rows], times), numbers[wanted[found]])
+    proven = np.diff(starts) > 0
+    starts = np.append(0, starts[1:][proven])
+    peeling.add(Steps(starts, row_numbers[rows], times), numbers[wanted[proven]])
 
 
 def _with_origins(equations: Equations) -> Equations:

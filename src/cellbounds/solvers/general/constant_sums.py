@@ -128,10 +128,10 @@ def constant_sums(
             echelon = grouped_echelon(equations, groups + np.where(proposed, GROUP, 0))
             inwards = inwards_of(echelon, proposed, tight)
             forced |= _proven(inwards, equations.size, seconds)
-    found = _spanned(echelon, forced, starts, cells)
+    constant = _spanned(echelon, forced, starts, cells)
     # Whether a row follows from rows before it does not hang on pivots; whether that is found does.
     dependent = (echelon.fate == DEPENDENT) | dependent_rows(problem)
-    return ConstantSums(found, forced, dependent)
+    return ConstantSums(constant, forced, dependent)
 
 
 def tight_columns(problem: Problem, equations: Equations, tables: Iterable[IntArray]) -> IntArray:
@@ -175,9 +175,9 @@ def _spanned(echelon: Echelon, forced: BoolArray, starts: IntArray, cells: IntAr
     totals = np.concatenate([[0], np.cumsum(values[cells])])
     # What is not zero in one null vector is not constant; the rest is asked exactly.
     candidates = np.flatnonzero((totals[starts[1:]] - totals[starts[:-1]]) % PRIME == 0)
-    found = np.zeros(len(starts) - 1, dtype=bool)
-    found[candidates] = in_span(echelon, starts, cells, candidates, dead, MOST_STEPS)
-    return found
+    constant = np.zeros(len(starts) - 1, dtype=bool)
+    constant[candidates] = in_span(echelon, starts, cells, candidates, dead, MOST_STEPS)
+    return constant
 
 
 # --- forced columns -----------------------------------------------------------------------------
@@ -260,30 +260,30 @@ def positive_combination(inwards: Inwards, seconds: float | None) -> IntArray:
     proven apart.
     """
     rows, many = inwards.rows, len(inwards.columns)
-    found = np.zeros(len(inwards.starts) - 1, dtype=np.int64)
+    multipliers = np.zeros(len(inwards.starts) - 1, dtype=np.int64)
     proposal = inwards.pushed(seconds)
     if proposal is None:
-        return found
+        return multipliers
     part = connected(rows, inwards.places, many)
     part_of_row = part[inwards.places[inwards.starts[:-1]]]
     left = np.ones(many, dtype=bool)
     for denominator in DENOMINATORS:
-        multipliers = np.rint(-proposal.duals * denominator)
-        size_of_sums = np.abs(inwards.factors).astype(float) @ np.abs(multipliers[rows])
+        rounded = np.rint(-proposal.duals * denominator)
+        size_of_sums = np.abs(inwards.factors).astype(float) @ np.abs(rounded[rows])
         if not size_of_sums < SAFE:
             break
-        whole = multipliers.astype(np.int64)
+        whole = rounded.astype(np.int64)
         sums = np.zeros(many, dtype=np.int64)
         np.add.at(sums, inwards.places, inwards.factors * whole[rows])
         failed = np.bincount(part, sums <= 0, minlength=many) > 0
         new = left & ~failed[part]
         parts = np.zeros(many, dtype=bool)
         parts[part[new]] = True
-        found = np.where(parts[part_of_row], whole, found)
+        multipliers = np.where(parts[part_of_row], whole, multipliers)
         left &= ~new
         if not left.any():
             break
-    return found
+    return multipliers
 
 
 def connected(rows: IntArray, places: IntArray, many: int) -> IntArray:

@@ -260,7 +260,7 @@ def in_span(
     work = np.zeros(size, dtype=np.int64)
     marked = np.zeros(size, dtype=np.int64)
     support = np.zeros(size, dtype=np.int64)
-    found = np.zeros(len(candidates), dtype=np.int64)
+    spanned = np.zeros(len(candidates), dtype=np.int64)
     spent: Any = 0
     for number in range(len(candidates)):
         if spent > work_limit:
@@ -281,16 +281,16 @@ def in_span(
         )  # fmt: skip
         spent += steps
         if held >= 0:
-            found[number] = 1
+            spanned[number] = 1
             for k in range(held):
                 if work[support[k]] != 0:
-                    found[number] = 0
+                    spanned[number] = 0
                 work[support[k]] = 0
                 marked[support[k]] = 0
         else:
             work[:] = 0
             marked[:] = 0
-    return found
+    return spanned
 
 
 @compiled_above(FEW)
@@ -325,11 +325,11 @@ def combinations(
             work[:] = 0
             marked[:] = 0
             continue
-        found = True
+        reduced = True
         for k in range(held):
             if support[k] < first and work[support[k]] != 0:
-                found = False
-        if found and at + held > len(rows):
+                reduced = False
+        if reduced and at + held > len(rows):
             more_rows = np.zeros(2 * (at + held), dtype=np.int64)
             more_times = np.zeros(2 * (at + held), dtype=np.int64)
             more_rows[:at] = rows[:at]
@@ -337,7 +337,7 @@ def combinations(
             rows, times = more_rows, more_times
         for k in range(held):
             column = support[k]
-            if found and work[column] != 0:
+            if reduced and work[column] != 0:
                 rows[at], times[at] = column - first, -work[column]
                 at += 1
             work[column] = 0

@@ -258,8 +258,8 @@ def _signed(
     slopes: IntArray, at: IntArray, lower: IntArray, upper: IntArray, standing: BoolArray
 ) -> bool:
     """Whether nothing is gained by leaving the limit that a cell or a row sum stands at."""
-    kept = np.where(at == lower, slopes >= 0, slopes <= 0) | (lower == upper)
-    return bool(kept[standing].all())
+    fitting = np.where(at == lower, slopes >= 0, slopes <= 0) | (lower == upper)
+    return bool(fitting[standing].all())
 
 
 def _small_fractions(values: IntArray) -> tuple[IntArray, int] | None:

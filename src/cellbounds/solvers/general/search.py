@@ -336,23 +336,23 @@ class Search:
         """
         if not len(self.pool) or len(self.numbers) < MANY:
             return
-        size, asked = len(self.numbers), np.flatnonzero(self.unmoved())
-        if self.undecided is not None and not len(asked):
+        size, wanted = len(self.numbers), np.flatnonzero(self.unmoved())
+        if self.undecided is not None and not len(wanted):
             return
         starts, members = np.arange(size + 1), np.arange(size)
         if not self.asked.plain:
-            more, inside = self._lines(asked)
+            more, inside = self._lines(wanted)
             starts, members = np.append(starts, size + more[1:]), np.append(members, inside)
         tables = (self.pool.at(k)[self.numbers] for k in range(len(self.pool)))
-        found = constant_sums(self.small, tables, starts, members, effort.left)
+        constants = constant_sums(self.small, tables, starts, members, effort.left)
         fixed = np.zeros(len(self.full.lower), dtype=bool)
-        fixed[self.numbers[found.sums[:size]]] = True
-        places = asked[fixed[asked] if self.asked.plain else found.sums[size:]]
+        fixed[self.numbers[constants.sums[:size]]] = True
+        places = wanted[fixed[wanted] if self.asked.plain else constants.sums[size:]]
         for place in places.tolist():
             value = int(self.pool.ends[0, place])
             for side in (0, 1):
                 self.prove(place, side, value, Proof.ELIMINATION)
-        self._note_constants(found)
+        self._note_constants(constants)
 
     def unmoved(self) -> BoolArray:
         """Sums that need more, and that all tables so far agree on though nothing proves it."""
@@ -432,11 +432,11 @@ class Search:
             splitting = self.solvers.splitting(self.release, self.pool.at(0), device)
         if splitting is None:
             return []
-        asked = [
+        questions = [
             Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
             for p, side in bounds
         ]
-        answers = splitting.solve(asked, spent=lambda: effort.spent, tables=tables)
+        answers = splitting.solve(questions, spent=lambda: effort.spent, tables=tables)
         for (place, side), answer in zip(bounds, answers, strict=True):
             if answer.proven is not None:
                 self.prove(place, side, SIGNS[side] * answer.proven, Proof.DUAL)
