@@ -242,10 +242,11 @@ def on_one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        one.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp") and one not in _JOINERS
-        else one
-        for one in text
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        and character not in _JOINERS
+        else character
+        for character in text
     )
 
 
@@ -276,14 +277,14 @@ def html_table(
 
     body = "".join(line("td", row) for row in rows)
     head = line('th scope="col"', header)
-    said = (
+    footer = (
         f'<tfoot><tr><td colspan="{len(sides)}">{html.escape(foot)}</td></tr></tfoot>'
         if foot
         else ""
     )
     return (
         f'<table><caption style="text-align:left">{html.escape(title)}</caption>'
-        f"<thead>{head}</thead><tbody>{body}</tbody>{said}</table>"
+        f"<thead>{head}</thead><tbody>{body}</tbody>{footer}</table>"
     )
 
 

@@ -65,7 +65,7 @@ def audit(given: Given) -> int:
     from cellbounds.disclosure.auditing import audit as audit_table
     from cellbounds.report.audit_text import render
 
-    margins = [options.names_of(one, "--over") or [] for one in given.over] or None
+    margins = [options.names_of(names, "--over") or [] for names in given.over] or None
     over = margins and margins[0]
     check_outputs(
         [*given.reports, given.certificate, given.output, given.state],
@@ -82,7 +82,7 @@ def audit(given: Given) -> int:
         progress.say("working out what is attainable", seconds=given.seconds)
         answering = options.answering(budget, *beside, cells=_size(release, over))
         with stopped_late(answering):
-            found = audit_table(
+            audited = audit_table(
                 table,
                 release,
                 policy,
@@ -94,10 +94,10 @@ def audit(given: Given) -> int:
         if given.certificate is not None:
             progress.say("certifying")
             leaning = not (given.public or given.independent)
-            answer: Attainable | Bounds = found.answer
+            answer: Attainable | Bounds = audited.answer
             part = budget.share(0.5 if any(beside[1:]) else 1.0).resumed(None)
             with unwritten(given.certificate):
-                if answer.digest != release.digest or found.start_used != leaning:
+                if answer.digest != release.digest or audited.start_used != leaning:
                     # It says what follows from the release alone, and tables that were found with
                     # the help of the owner's lean towards it: such a question was not asked yet.
                     start, again = table if leaning else None, part.share(0.5)
@@ -106,7 +106,7 @@ def audit(given: Given) -> int:
                 write_certificate(answer, given.certificate, part, private=leaning)
         if given.reports or given.style == "html":
             progress.say("writing the report")
-            report = found.report(
+            report = audited.report(
                 public=given.public,
                 key=secret,
                 rng=given.seed,
@@ -118,10 +118,10 @@ def audit(given: Given) -> int:
         if given.style == "html":
             text = report.to_html()
         else:
-            text = render(found, given.style, everything=given.everything)
+            text = render(audited, given.style, everything=given.everything)
     handed_on = given.public and given.style == "html"
     write_text(text, given.output, given.style, private=not handed_on)
-    return options.STATUSES[found.verdict.outcome.value]
+    return options.STATUSES[audited.verdict.outcome.value]
 
 
 def _size(release: Release, over: list[str] | None) -> int:
@@ -198,15 +198,19 @@ def attack(given: Given) -> int:
         size = _size(release, over) if cells is None else len(cells)
         beside = given.certificate, given.style == "html"
         answering = options.answering(budget, *beside, cells=size)
-        found = _worked_out(release, policy, over, cells, knows, answering)
+        answer_or_audit = _worked_out(release, policy, over, cells, knows, answering)
         if given.style == "html":
-            text = build_report(found, budget=budget.resumed(None)).to_html()
+            text = build_report(answer_or_audit, budget=budget.resumed(None)).to_html()
         else:
-            text = render(found, given.style, everything=given.everything)
+            text = render(answer_or_audit, given.style, everything=given.everything)
         if given.certificate is not None:
             progress.say("certifying")
             with unwritten(given.certificate):
-                answer = found if isinstance(found, Attainable) else found.answer
+                answer = (
+                    answer_or_audit
+                    if isinstance(answer_or_audit, Attainable)
+                    else answer_or_audit.answer
+                )
                 part = budget.resumed(None)
                 if answer.digest != release.digest:
                     # It says what follows from the release alone.
@@ -215,9 +219,9 @@ def attack(given: Given) -> int:
                         answer = attainable(release, over=over, cells=cells, budget=again)
                 write_certificate(answer, given.certificate, part, private=False)
     write_text(text, given.output, given.style)
-    if isinstance(found, Attainable):
+    if isinstance(answer_or_audit, Attainable):
         return options.SAFE
-    return options.STATUSES[found.verdict.outcome.value]
+    return options.STATUSES[answer_or_audit.verdict.outcome.value]
 
 
 def _worked_out(

@@ -69,17 +69,17 @@ def reproduce(given: Given) -> int:
     check_outputs([given.output], [])
     drawn: list[Path] = []
     with Progress("recomputing the papers' tables"):
-        found = reproduce_papers(data=None if given.data is None else Path(given.data))
-        text = render_reproduction(found, given.style)
+        reproduction = reproduce_papers(data=None if given.data is None else Path(given.data))
+        text = render_reproduction(reproduction, given.style)
         if given.figures is not None:
             from cellbounds.papers.figures import draw_figures
 
-            drawn = draw_figures(Path(given.figures), found.times)
+            drawn = draw_figures(Path(given.figures), reproduction.times)
         if given.pages is not None:
             from cellbounds.papers.pages import write_pages
 
-            drawn += write_pages(Path(given.pages), found)
+            drawn += write_pages(Path(given.pages), reproduction)
     write_text(text, given.output, given.style)
     if drawn:
         say("\n".join(f"drawn: {path}" for path in drawn))
-    return options.SAFE if found.as_expected else options.UNSAFE
+    return options.SAFE if reproduction.as_expected else options.UNSAFE

@@ -257,11 +257,11 @@ def commit(given: Given) -> int:
     if given.written is not None and entry.release is not None:
         with recorded(entry):
             entry.release.write(given.written)
-    said = f"entry {entry.number} released", ", ".join(entry.statements)
+    released = f"entry {entry.number} released", ", ".join(entry.statements)
     if entry.repeated:
-        return write_lines(entry, " already: ".join(said), entry.said)
+        return write_lines(entry, " already: ".join(released), entry.said)
     verdict = f"verdict on everything that is out: {str(entry.outcome).upper()}"
-    return write_lines(entry, ": ".join(said), verdict, f"head {entry.hash}")
+    return write_lines(entry, ": ".join(released), verdict, f"head {entry.hash}")
 
 
 @subcommand

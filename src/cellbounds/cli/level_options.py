@@ -32,8 +32,8 @@ def level_options(function: Callable[..., int]) -> Callable[..., int]:
             "--no-totals", is_flag=True, help="No level is a total, whatever it is called."
         ),
     )
-    for one in reversed(declared):
-        function = one(function)
+    for option in reversed(declared):
+        function = option(function)
     return function
 
 

@@ -68,7 +68,10 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those of the command alone first."""
         headings = {name: title for title, names in HEADINGS.items() for name in names.split()}
-        blocks: dict[str, list[tuple[str, str]]] = {"Options": [], **{one: [] for one in HEADINGS}}
+        blocks: dict[str, list[tuple[str, str]]] = {
+            "Options": [],
+            **{heading: [] for heading in HEADINGS},
+        }
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
@@ -184,8 +187,8 @@ def combined(*several: Option) -> Option:
     """Several options as one, in this order."""
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        for one in reversed(several):
-            function = one(function)
+        for decorator in reversed(several):
+            function = decorator(function)
         return function
 
     return decorate

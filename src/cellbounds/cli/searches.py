@@ -212,7 +212,7 @@ def margins(given: Given) -> int:
             budget=budget,
         )
     write_result(safe_sets, given, private=True)
-    if any(one.statements for one in safe_sets.safe):
+    if any(safe_set.statements for safe_set in safe_sets.safe):
         return options.SAFE
     return options.UNSAFE if safe_sets.complete else options.UNDECIDED
 

@@ -95,8 +95,8 @@ def posterior(given: Given) -> int:
         with stopped_late(answering):
             belief, release = _belief(given.prior), _release(given)
             over, cells = options.cells_of(given.cells, names, release.domain)
-            asked = {"over": over, "cells": cells, "effort": given.effort}
-            result = posterior_of(release, belief, **asked, **drawn, budget=answering)
+            question = {"over": over, "cells": cells, "effort": given.effort}
+            result = posterior_of(release, belief, **question, **drawn, budget=answering)
         if given.plot is not None:
             save_chart(result, given.plot, budget)
     write_result(result, given)

@@ -257,12 +257,12 @@ def audit_summary(cells: Sequence[CellRisk], *, judged: bool) -> dict[str, int]:
         "narrow": sum(cell.narrow for cell in cells),
         "unsettled": sum(not cell.values.settled for cell in cells),
     }
-    found = {
+    findings = {
         "known_empty": sum(cell.structural or cell.empty_row for cell in cells),
         "unsafe": outcomes.count(Outcome.UNSAFE),
         "undecided": outcomes.count(Outcome.UNDECIDED),
     }
-    return {**counted, **found} if judged else counted
+    return {**counted, **findings} if judged else counted
 
 
 def audit_content(
@@ -384,7 +384,7 @@ def audit(
         if case.doubting is None:
             raise
         # What the release seems to show contradicts it, which nobody had the time to find out.
-        cases = [one.doubted for one in cases]
+        cases = [each.doubted for each in cases]
         case = cases[0]
     if budget.deadline is None and answer is not None and not brief:
         answer.gather()

@@ -110,7 +110,11 @@ def _repetitions(entries: Sequence[Entry]) -> dict[int, str]:
     texts = {}
     for entry in entries:
         release = entry.release if entry.kind == "released" else None
-        made = [one for one in release.statements if one.by_chance] if release else []
+        made = (
+            [statement for statement in release.statements if statement.by_chance]
+            if release
+            else []
+        )
         again = []
         for statement in made:
             times[frozenset(statement.variables)] += 1

@@ -121,9 +121,9 @@ class Ledger:
         digest = {"digest": plain.digest, "kept": bool(keep_table)}
         content = {**plain_layout(plain), **digest, **rules}
         person = book.person(who)
-        kept = {plain.digest: kept_text(plain)} if keep_table else {}
+        texts = {plain.digest: kept_text(plain)} if keep_table else {}
         with book.creating() as page:
-            page.record(Draft("opened", content, kept), person, why)
+            page.record(Draft("opened", content, texts), person, why)
         return cls(book)
 
     @classmethod
@@ -269,16 +269,16 @@ class Ledger:
         NotSafe
             If it is not known to be safe; `answer` says why.
         """
-        asked = ReleaseRequest(what, table, version, total, knows, intruder or {})
+        wanted = ReleaseRequest(what, table, version, total, knows, intruder or {})
 
         def drafted(state: LedgerState) -> Draft:
-            question = asked.question(self.book, state)
+            question = wanted.question(self.book, state)
             earlier = transactions.released_before(state, question)
             if earlier is not None:
                 closed = "" if request is None else "closed"
                 content = {"because": "released", "entry": earlier.number}
                 return Draft(closed, content, earlier=earlier, request=request)
-            answer = transactions.judged(state, asked, question, clocked, blame=not already_out)
+            answer = transactions.judged(state, wanted, question, clocked, blame=not already_out)
             if answer.safe or already_out:
                 content = transactions.with_figures(answer, already_out)
                 return Draft("released", content, answer=answer, request=request)
@@ -309,9 +309,9 @@ class Ledger:
         seconds: float | None = None,
     ) -> Entry:
         """Record that a release was refused, with the verdict on it; its figures are not kept."""
-        asked = ReleaseRequest(what, table, version, total, knows, intruder or {})
+        wanted = ReleaseRequest(what, table, version, total, knows, intruder or {})
         signed = who, checked_reason(why)
-        return self._record("refused", asked, signed, budget, seconds, request)[0]
+        return self._record("refused", wanted, signed, budget, seconds, request)[0]
 
     def set_policy(
         self,

@@ -120,7 +120,7 @@ class People:
         everybody = self.all()
         if not everybody:
             return Person(name, OWNER_ROLES)
-        person = next((one for one in everybody if one.name == name), None)
+        person = next((person for person in everybody if person.name == name), None)
         if person is None or not person.may(right):
             roles = [role for role in ROLES if right in RIGHTS[role]]
             raise NotAllowed(

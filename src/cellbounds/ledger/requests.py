@@ -135,9 +135,9 @@ class Requests:
             )
         entries, noted = self._book.entries_and_waiting()
         ends = {end.content["request"]: end for end in entries if "request" in end.content}
-        asked = [entry for entry in reversed(entries) if entry.kind == "requested"]
-        listed = (_request(entry, ends.get(entry.number), noted) for entry in asked)
-        return tuple(one for one in listed if status in (None, one.status))
+        entries_asking = [entry for entry in reversed(entries) if entry.kind == "requested"]
+        listed = (_request(entry, ends.get(entry.number), noted) for entry in entries_asking)
+        return tuple(request for request in listed if status in (None, request.status))
 
     def get(self, number: int) -> Request:
         """The request with this number.

@@ -204,8 +204,8 @@ class Change(NamedTuple):
         answer = answered(after, None, after.versions, whole, budget)
         if not self.kind and state.source is not None:
             return Draft(answer=answer, earlier=replace(state.source, repeated=True))
-        kept = {table.digest: kept_text(table) for table in self.new if after.kept}
-        return Draft(self.kind, {**self.content, "judged": answer.summary()}, kept, answer)
+        texts = {table.digest: kept_text(table) for table in self.new if after.kept}
+        return Draft(self.kind, {**self.content, "judged": answer.summary()}, texts, answer)
 
 
 def finer_tables(state: LedgerState, tables: Table | Sequence[Table]) -> Change:

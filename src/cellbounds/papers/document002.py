@@ -121,10 +121,10 @@ def _summaries(answer: Posterior, error: float) -> Iterator[str]:
     One number moves all cells: errors are to each other as standard deviations.
     """
     spread = answer.sd.ravel()
-    for cell, (_, found) in enumerate(answer.items()):
-        yield f"{found.mean:.2f}"
-        yield from (str(found.median), str(found.mode))
-        yield _interval(found.quantile("0.025"), found.quantile("0.975"))
+    for cell, (_, distribution) in enumerate(answer.items()):
+        yield f"{distribution.mean:.2f}"
+        yield from (str(distribution.median), str(distribution.mode))
+        yield _interval(distribution.quantile("0.025"), distribution.quantile("0.975"))
         if cell > 0:
             yield f"{error * spread[cell] / spread[0]:.4f}"
 

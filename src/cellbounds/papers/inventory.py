@@ -25,7 +25,7 @@ class Entry:
 def inventory(compared: Sequence[Comparison], times: Sequence[Timing]) -> list[Entry]:
     """What came of each table and figure of the documents that were compared."""
     text = (resources.files("cellbounds.papers") / "data" / "inventory.csv").read_text("utf-8")
-    documents = {one.document for one in compared}
+    documents = {comparison.document for comparison in compared}
     return [
         Entry(document, item, note or _status(document, places.split(";"), compared, times))
         for document, item, places, note in list(csv.reader(text.splitlines()))[1:]
@@ -36,9 +36,9 @@ def inventory(compared: Sequence[Comparison], times: Sequence[Timing]) -> list[E
 def _status(
     document: str, places: list[str], compared: Sequence[Comparison], times: Sequence[Timing]
 ) -> str:
-    said = [*_compared(_at(document, places, compared)), *_timed(_at(document, places, times))]
-    assert said, f"document {document} has nothing at {places}"
-    return "; ".join(said)
+    lines = [*_compared(_at(document, places, compared)), *_timed(_at(document, places, times))]
+    assert lines, f"document {document} has nothing at {places}"
+    return "; ".join(lines)
 
 
 Line = TypeVar("Line", Comparison, Timing)
@@ -62,9 +62,9 @@ def _compared(lines: Sequence[Comparison]) -> Iterator[str]:
     odd = [line for line in lines if not line.missing and not line.as_expected]
     wrong = [line for line in lines if not line.missing and line.error and line.as_expected]
     if odd:
-        yield f"DIFFERS without a known reason: {', '.join(one.item for one in odd)}"
+        yield f"DIFFERS without a known reason: {', '.join(comparison.item for comparison in odd)}"
     if wrong:
-        first, *others = dict.fromkeys(one.error for one in wrong)
+        first, *others = dict.fromkeys(comparison.error for comparison in wrong)
         more = f", and {counted(len(others), 'reason')} more" if others else ""
         agree = len(lines) - len(wrong) - len(odd)
         rest = f" ({agree} of {len(lines)} figures agree)" if agree else ""
@@ -80,10 +80,10 @@ def _timed(lines: Sequence[Timing]) -> Iterator[str]:
         return
     missing = sorted({line.missing for line in lines if line.missing})
     ran = [line for line in lines if line.ours is not None]
-    if any(not one.as_printed for one in ran):
+    if any(not timing.as_printed for timing in ran):
         yield "DIFFERS without a known reason: the size of a table"
     elif ran:
-        ratios = sorted(one.printed / one.ours for one in ran if one.ours)
+        ratios = sorted(timing.printed / timing.ours for timing in ran if timing.ours)
         yield (
             f"agrees in the sizes of {counted(len(ran), 'table')}; printed times are "
             f"{ratios[0]:,.0f} to {ratios[-1]:,.0f} times ours"

@@ -118,8 +118,8 @@ def _study(settings: Sequence[Setting]) -> str:
         if setting.digits is not None
         and setting.people / setting.rows >= ENOUGH * 10**setting.digits
     ]
-    seen = sum(one.seen.small for one in far)
-    lost = sum(one.seen.small_determined for one in far)
+    seen = sum(setting.seen.small for setting in far)
+    lost = sum(setting.seen.small_determined for setting in far)
     narrow = sum(setting.seen.narrow for setting in settings)
     missed = sum(setting.seen.missed for setting in settings)
     text = _words("study").format(
@@ -160,12 +160,12 @@ def _risky(settings: Sequence[Setting]) -> str:
 
 def _swapping(seen: Sequence[Tradeoff]) -> str:
     rows = []
-    for one in seen:
-        errors = [one.rate_loss, one.association_loss]
-        if one.kind == "rates":
-            errors += swapped_at(one, seen)
+    for losses in seen:
+        errors = [losses.rate_loss, losses.association_loss]
+        if losses.kind == "rates":
+            errors += swapped_at(losses, seen)
         texts = [f"{error:.4f}" for error in errors]
-        rows.append([f"{one.people:,}", one.kind, one.how, f"{one.risk:.2f}", *texts])
+        rows.append([f"{losses.people:,}", losses.kind, losses.how, f"{losses.risk:.2f}", *texts])
     header = ["N", "release", "", "small counts guessed right", "error of rates", "error of V"]
     header += ["the same, swapping at that risk", ""]
     filled = [row + [""] * (len(header) - len(row)) for row in rows]

@@ -60,7 +60,7 @@ class Measured:
 
     def __add__(self, other: Measured) -> Measured:
         mine, its = asdict(self).values(), asdict(other).values()
-        return Measured(*(one + two for one, two in zip(mine, its, strict=True)))
+        return Measured(*(first + second for first, second in zip(mine, its, strict=True)))
 
 
 SHARES: dict[str, Callable[[Measured], tuple[int, int]]] = {

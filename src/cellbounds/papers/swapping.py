@@ -116,7 +116,9 @@ def _by_rates(counts: IntArray, digits: int) -> Losses:
     release = publish(Table(domain, counts), f"[column|row]@{digits}")
     statement, answer = release.statements[0], posterior(release)
     assert isinstance(statement, Conditional)
-    modes = np.array([found.mode for _, found in answer.items()]).reshape(counts.shape)
+    modes = np.array([distribution.mode for _, distribution in answer.items()]).reshape(
+        counts.shape
+    )
     # Whoever holds the rates takes the rows to be as large as they are on average.
     return _losses(counts, modes, statement.rates.astype(np.float64), answer.mean.sum(axis=1))
 
@@ -133,8 +135,8 @@ def _losses(counts: IntArray, guess: IntArray, rates: FloatArray, rows: FloatArr
 
 def swapped_at(rates: Tradeoff, seen: Sequence[Tradeoff]) -> tuple[float, float]:
     """What swapping loses at the risk of some rates, between the two nearest shares."""
-    own = [one for one in seen if one.people == rates.people and one.kind != rates.kind]
-    by_risk = sorted((one.risk, one.rate_loss, one.association_loss) for one in own)
+    own = [losses for losses in seen if losses.people == rates.people and losses.kind != rates.kind]
+    by_risk = sorted((losses.risk, losses.rate_loss, losses.association_loss) for losses in own)
     risks, *losses = zip((1.0, 0.0, 0.0), *by_risk[::-1], strict=True)
     first, second = (np.interp(rates.risk, risks[::-1], loss[::-1]) for loss in losses)
     return float(first), float(second)
@@ -145,10 +147,10 @@ def swapping_chart(seen: list[Tradeoff]) -> Any:
     import altair as alt
 
     points = [
-        {"risk": one.risk, "loss": loss, "release": one.kind, "how": one.how, "of": of}
-        | {"N": f"N = {one.people:,}"}
-        for one in seen
-        for of, loss in (("rates", one.rate_loss), ("Cramer's V", one.association_loss))
+        {"risk": losses.risk, "loss": loss, "release": losses.kind, "how": losses.how, "of": of}
+        | {"N": f"N = {losses.people:,}"}
+        for losses in seen
+        for of, loss in (("rates", losses.rate_loss), ("Cramer's V", losses.association_loss))
     ]
     base = alt.Chart(alt.Data(values=points)).encode(
         alt.X("risk:Q", title="small counts guessed right"),

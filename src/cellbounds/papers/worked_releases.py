@@ -38,11 +38,11 @@ def sums_within_rows() -> Iterator[tuple[str, str, str, str, str]]:
     release = publish(grouped_children(), RATES, rounding="consistent", rule="interval")
     cells, over = bounds(release), ["county", "schooling"]
     sharp, values = bounds(release, over=over), attainable(release, over=over)
-    for (county, group), found in values.items():
+    for (county, group), value in values.items():
         ends = [cells[county, level] for level in GROUPS[str(group)]]
         added = f"[{sum(low for low, _ in ends)}, {sum(high for _, high in ends)}]"
         low, high = sharp[county, group]
-        yield str(county), str(group), added, f"[{low}, {high}]", str(len(found))
+        yield str(county), str(group), added, f"[{low}, {high}]", str(len(value))
 
 
 def release_of(*statements: str) -> Release:

@@ -194,9 +194,9 @@ def _head(
         known += f"; known to be empty anyway: {_part(counts['known_empty'], len(cells))}"
     release = answer.release if verdict is None else verdict.release
     told = "; ".join(statement.summary for statement in release.statements)
-    asked = f"  published: {told or 'nothing'}"
+    published = f"  published: {told or 'nothing'}"
     about = f"  asked about: {' x '.join(answer.over)}"
-    lines = [known, asked, about]
+    lines = [known, published, about]
     if verdict is not None:
         broken, undecided = len(verdict.broken), len(verdict.open)
         reason = f"{counted(broken, 'finding')} {'breaks' if broken == 1 else 'break'} a rule"
@@ -206,7 +206,7 @@ def _head(
             reason += f", {'and' if broken else 'but'} {counted(undecided, 'finding')}"
             reason += " could not be decided"
         title = f"{verdict.outcome} under the policy {verdict.policy.name}: {reason}"
-        lines = [title, *(f"  rule {sentence}" for sentence in verdict.policy.sentences), asked]
+        lines = [title, *(f"  rule {sentence}" for sentence in verdict.policy.sentences), published]
         if verdict.knows:
             given = ", ".join(known.notation for known in verdict.knows)
             lines.append(f"  the intruder also knows: {given}")

@@ -81,10 +81,10 @@ def _views(
                     raise Unsettled("the budget is spent; give more seconds")
                 with stopped_late(budget):
                     release = versions.joined(state, pieces)
-                    cells, said = _attainable(release, target, state, whole, ask)
+                    cells, how = _attainable(release, target, state, whole, ask)
             except (TooMuchWork, Unsettled, UnsupportedRelease) as problem:
-                said = f"not worked out: {problem}"
-            stages.append(Stage(number, entry, cells, said))
+                how = f"not worked out: {problem}"
+            stages.append(Stage(number, entry, cells, how))
         views.append({"key": f"v{place}", "said": target.said, **_view(state, target, stages)})
     return views
 

@@ -84,12 +84,12 @@ def header_of(
         Whether the owner's table helps. What is found with its help is as confidential as the
         table, and must not get into answers that are to be public.
     """
-    asked = json.dumps([kind, list(over), None if cells is None else [list(c) for c in cells]])
+    question = json.dumps([kind, list(over), None if cells is None else [list(c) for c in cells]])
     return {
         "format": QUESTION.format,
         "version": __version__,
         "release": release,
-        "question": hashlib.sha256(asked.encode()).hexdigest(),
+        "question": hashlib.sha256(question.encode()).hexdigest(),
         "start": start,
     }
 

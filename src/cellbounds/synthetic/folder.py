@@ -74,17 +74,17 @@ def _csv_text(table: Table) -> str:
 
 def _readme(domain: Domain, names: Sequence[str], kept: Sequence[str], made: Sequence[str]) -> str:
     levels = (f"{_inline(name)} ({len(domain.levels(name))} levels)" for name in domain.names)
-    one = len(names) == 1
+    single = len(names) == 1
     template = resources.files("cellbounds.synthetic") / "README.template.md"
     text = template.read_text(encoding="utf-8").format(
-        files=names[0] if one else f"{names[0]} to {names[-1]} ({len(names)} tables)",
+        files=names[0] if single else f"{names[0]} to {names[-1]} ({len(names)} tables)",
         column=_inline(figure_column("count", domain)),
         variables=", ".join(levels),
-        agreement="The table agrees" if one else "Every table agrees",
+        agreement="The table agrees" if single else "Every table agrees",
         kept="\n".join(f"- {_inline(text)}" for text in kept),
         made="\n".join(f"- {_line(text)}" for text in made),
         version=__version__,
-        copies=f"{len(names)} {'copy' if one else 'copies'}",
+        copies=f"{len(names)} {'copy' if single else 'copies'}",
     )
     texts = [str(text) for name in domain.names for text in (name, *domain.levels(name))]
     if any(safe_cell(text) != text for text in texts):

@@ -114,8 +114,8 @@ class SyntheticReport(Shown):
             *((f"copy {one.copy}", one, MATCHED) for one in self.matches),
         ]
         lines = [
-            (published, name, _as_float(getattr(one, name)))
-            for published, one, names in measured
+            (published, name, _as_float(getattr(tally, name)))
+            for published, tally, names in measured
             for name in names
         ]
         return frame_of(columns_of(("published", "measure", "value"), lines), backend)
@@ -147,7 +147,7 @@ class SyntheticReport(Shown):
         words = frozenset({"published", "verdict"})
         title = "disclosure: what is learnt by somebody who knows how the tables were made"
         columns = ("copy", "equal", "cells", "small_equal", "small")
-        equal = [[str(getattr(one, name)) for name in columns] for one in self.matches]
+        equal = [[str(getattr(match, name)) for name in columns] for match in self.matches]
         small = f"{policy_of(DEFAULT).small} or less and equal"
         header = ["copy", "equal", "of cells", small, "of such"]
         return [
@@ -264,7 +264,7 @@ def _matches(tables: Sequence[Table], table: Table, known: Audit) -> Iterable[Co
     for number, copy in enumerate(tables, start=1):
         equal = spoken_of & np.asarray(copy.counts == table.counts, dtype=bool)
         counted = (spoken_of, equal, small, small & equal)
-        yield CopyMatch(number, *(int(one.sum()) for one in counted))
+        yield CopyMatch(number, *(int(mask.sum()) for mask in counted))
 
 
 def _notes(rounded: Rounded | None) -> Iterable[str]:

@@ -90,7 +90,7 @@ def _with_digits(listed: Sequence[str], digits: int | None) -> tuple[tuple[str, 
     if not listed:
         raise InvalidInput("no statement of rates; give one such as '[Y|A,B]'")
     spoken = [parse(text) for text in listed]
-    rates = [one for one in spoken if not one.is_total and not one.is_margin]
+    rates = [request for request in spoken if not request.is_total and not request.is_margin]
     if not rates:
         raise InvalidInput(
             f"{', '.join(listed)} says nothing of rates; give a conditional such as '[Y|A,B]' "
@@ -108,9 +108,9 @@ def _with_digits(listed: Sequence[str], digits: int | None) -> tuple[tuple[str, 
             f"digits={decimals} with {', '.join(listed)}; say the number of decimals once"
         )
     return tuple(
-        replace(one, digits=decimals).notation if one in rates else text
-        for text, one in zip(listed, spoken, strict=True)
-        if not one.is_total
+        replace(request, digits=decimals).notation if request in rates else text
+        for text, request in zip(listed, spoken, strict=True)
+        if not request.is_total
     ), decimals
 
 
@@ -138,11 +138,11 @@ def _with_reachable_total(release: Release, wanted: int, text: str, total: str) 
             "digits"
         )
     if total == "same":
-        said = " and ".join(map(str, near))
+        numbers = " and ".join(map(str, near))
         raise InconsistentRelease(
             f"N={wanted} cannot be reached with the rates of {text} taken as exact (a row holds a "
             f"multiple of the common denominator of its rates, and at least that): the nearest "
-            f"{'totals are' if len(near) > 1 else 'total is'} {said}; give total='nearest', or "
+            f"{'totals are' if len(near) > 1 else 'total is'} {numbers}; give total='nearest', or "
             "another number of digits"
         )
     return totals_like(release, Total(min(near, key=lambda one: (abs(one - wanted), one))))

@@ -75,10 +75,10 @@ class Synthetic(Answer):
         # The rates are exact in these tables only: nobody shall take them for those of the people.
         rule = f"rounded to {self.rounded.places}, then exact"
         return [
-            f"[{names_text(one.responses)}|{names_text(one.given)}] {rule}"
-            if isinstance(one, Conditional)
+            f"[{names_text(statement.responses)}|{names_text(statement.given)}] {rule}"
+            if isinstance(statement, Conditional)
             else line
-            for one, line in zip(self.release.statements, lines, strict=True)
+            for statement, line in zip(self.release.statements, lines, strict=True)
         ]
 
     @property

@@ -16,10 +16,10 @@ from cellbounds.runtime.scaled_floats import FloatArray
 
 def summed(table: Table, names: Iterable[str]) -> Table:
     """Sum over everything but `names`; derived variables must share out everybody."""
-    kept = table.domain.distinct(names)
-    for name in kept:
+    used = table.domain.distinct(names)
+    for name in used:
         table.domain.check_partition(name)
-    return table.margin(kept)
+    return table.margin(used)
 
 
 def two_way(table: Table, rows: str, columns: str, given: Iterable[str] | None) -> Table:

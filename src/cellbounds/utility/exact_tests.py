@@ -115,10 +115,10 @@ class ExactTest(Shown):
         return f"exact conditional test given {self.given}"
 
     def _sections(self) -> list[Section]:
-        asked = f"all {self.tables:,} tables" if self.tables else f"{self.draws:,} tables drawn"
+        over = f"all {self.tables:,} tables" if self.tables else f"{self.draws:,} tables drawn"
         header = ["statistic", "value", "p", "error", "of which tied"]
         row = [self.statistic, self.value, self.p, self.error, self.tied]
-        title = f"{self._title()}\n{asked}: {self.method}"
+        title = f"{self._title()}\n{over}: {self.method}"
         return [Section(title, header, [row], frozenset({"statistic"}))]
 
 

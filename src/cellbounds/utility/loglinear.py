@@ -279,10 +279,10 @@ def fit_loglinear(
     axes = [part.domain.axes(names) for names in model]
     # Cells of which no margin in the model is zero.
     occupied_cells = reduce(np.logical_and, [_sums(counts, own) > 0 for own in axes])
-    kept = np.asarray(~part.structural & occupied_cells, dtype=bool)
-    fitted, done, error = _proportional(counts, axes, kept, tolerance, passes)
-    parameters, notes = _parameters(part, model, kept)
-    degrees = int(kept.sum()) - parameters
+    live = np.asarray(~part.structural & occupied_cells, dtype=bool)
+    fitted, done, error = _proportional(counts, axes, live, tolerance, passes)
+    parameters, notes = _parameters(part, model, live)
+    degrees = int(live.sum()) - parameters
     if error > tolerance:
         notes.append(
             f"not converged: after {done} passes a margin was still off by {error:.2g}; the "

@@ -74,7 +74,7 @@ class _Search:
                 table, total = self._table, self._designs[0].total
                 known = table.total if total else None
                 self._typical = typical_tables(table.domain, table.structural, known)
-            shares = [self._utility(place, one) for one in self._typical]
+            shares = [self._utility(place, table) for table in self._typical]
             figures = self._table.domain.project(self._designs[place].variables).size
             self._ranks[place] = -sum(shares) / len(shares), figures, place
         return self._ranks[place]
@@ -98,13 +98,13 @@ class _Search:
 
     def cases(self, table: Table, release: Release) -> list[Case]:
         """What is judged of a release."""
-        design = next(one for one in self._designs if _publishes(one, table, release))
+        design = next(design for design in self._designs if _publishes(design, table, release))
         return design_cases(design, release, design.prepared(table), self._measures, unseen=True)
 
     def offers(self, table: Table, until: Offer, passed: Passed) -> tuple[list[Offer], int]:
         """The safe designs about another table, up to one or what was not passed over."""
         places = sorted(range(len(self._designs)), key=self.rank)
-        found: list[Offer] = []
+        offers: list[Offer] = []
         tried = 0
         for place in places:
             if self.rank(place) > until.rank:
@@ -118,10 +118,10 @@ class _Search:
             whole = design.prepared(table)
             cases = design_cases(design, offer.release, whole, self._measures)
             if judged(cases, UNLIMITED, decisive=True)[0].safe:
-                found.append(offer)
+                offers.append(offer)
                 if place not in passed:
                     break
-        return found, tried
+        return offers, tried
 
 
 def _publishes(design: Design, table: Table, release: Release) -> bool:

@@ -176,7 +176,7 @@ def explore(
         table.domain.axes(rule.variables)  # of the table itself, whatever is published of it
     begun = time.perf_counter()
     results = _search(table, designs, measures, budget)
-    judged = {k: one for k, one in results.items() if isinstance(one, JudgedDesign)}
+    judged = {k: result for k, result in results.items() if isinstance(result, JudgedDesign)}
     places = [k for k in sorted(judged) if judged[k].outcome is Outcome.SAFE]
     best, signal = None, CANNOT_RERUN if places else ""
     if places and independent is None and not measures.independent:
@@ -190,7 +190,9 @@ def explore(
     return Frontier(
         tuple(replace(judged[k], table=table) for k in sorted(judged)),
         tuple(
-            LeftOut(designs[k], one) for k, one in sorted(results.items()) if isinstance(one, str)
+            LeftOut(designs[k], result)
+            for k, result in sorted(results.items())
+            if isinstance(result, str)
         ),
         len(designs),
         measures.policy,
@@ -221,10 +223,12 @@ def _givens(
             f"givens={givens!r}; give a list of sets of variables, such as [['A'], ['A', 'B']]"
         )
     listed = []
-    for one in givens:
-        if isinstance(one, str):
-            raise InvalidInput(f"givens has the text {one!r}; each set is a list, [{one!r}]")
-        names = _names(domain, one, "a set of givens")
+    for variables in givens:
+        if isinstance(variables, str):
+            raise InvalidInput(
+                f"givens has the text {variables!r}; each set is a list, [{variables!r}]"
+            )
+        names = _names(domain, variables, "a set of givens")
         both = [name for name in names if name in responses]
         if both:
             raise InvalidInput(f"{both[0]!r} is a response and a given; name it in one of the two")
@@ -259,16 +263,16 @@ def _search(
             state = stack.enter_context(SearchState(path, header, designs))
             results |= state.found
         # Designs that publish the same variables and levels share their work.
-        left = [(k, one) for k, one in enumerate(designs) if k not in results]
+        left = [(k, design) for k, design in enumerate(designs) if k not in results]
         grouped = itertools.groupby(left, key=lambda item: (item[1].given, item[1].merges))
         chunks = [list(chunk) for _, chunk in grouped]
         work = stack.enter_context(closing(_worked(table, chunks, measures, effort)))
         with suppress(Late):  # what was judged so far is there
             effort.say(len(results), len(designs))
-            for place, one in work:
-                results[place] = one
-                if state is not None and isinstance(one, JudgedDesign) and one.settled:
-                    state.add(place, one)
+            for place, design in work:
+                results[place] = design
+                if state is not None and isinstance(design, JudgedDesign) and design.settled:
+                    state.add(place, design)
                 effort.say(len(results), len(designs))
     return results
 

@@ -179,9 +179,11 @@ def ways_of(digits: object, rounding: object, eps: object, strict: object) -> li
     """Every way to show rates; see :func:`cellbounds.explore` for the arguments."""
     if not isinstance(strict, bool):
         raise InvalidInput(f"strict={strict!r}; give True or False")
-    decimals = [None if one is None else checked_digits(one, "explore") for one in _several(digits)]
+    decimals = [
+        None if number is None else checked_digits(number, "explore") for number in _several(digits)
+    ]
     rules = _several(rounding)
-    limits = [None if one is None else exact_number(one, "eps") for one in _several(eps)]
+    limits = [None if number is None else exact_number(number, "eps") for number in _several(eps)]
     for what, chosen in (("digits", decimals), ("rounding", rules), ("eps", limits)):
         if not chosen:
             raise InvalidInput(f"{what} is empty; give at least one")

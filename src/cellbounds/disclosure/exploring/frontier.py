@@ -188,11 +188,11 @@ class Frontier(Listing):
         One beats another if it has less risk and no less utility, or more utility and no more risk.
         """
         unbeaten: list[JudgedDesign] = []
-        for one in sorted(self.designs, key=lambda one: (-one.utility, one.risk)):
+        for judged in sorted(self.designs, key=lambda one: (-one.utility, one.risk)):
             last = unbeaten[-1] if unbeaten else None
-            alike = last is not None and (one.risk, one.utility) == (last.risk, last.utility)
-            if last is None or one.risk < last.risk or alike:
-                unbeaten.append(one)
+            alike = last is not None and (judged.risk, judged.utility) == (last.risk, last.utility)
+            if last is None or judged.risk < last.risk or alike:
+                unbeaten.append(judged)
         return tuple(reversed(unbeaten))
 
     @property

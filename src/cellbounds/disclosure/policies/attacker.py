@@ -126,8 +126,8 @@ class Pool:
             return []
         order = [self._base.index(name) for name in over]
         rest = tuple(1 + axis for axis in range(len(self._base)) if axis not in order)
-        kept = sorted(order)
-        axes = [1 + kept.index(axis) for axis in order]
+        in_order = sorted(order)
+        axes = [1 + in_order.index(axis) for axis in order]
         return list(self._margins[first:].sum(axis=rest).transpose(0, *axes))
 
     def spread(self) -> bool:

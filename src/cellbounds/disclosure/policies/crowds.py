@@ -152,7 +152,7 @@ def _pairs(crowd: Crowd, cells: list[int]) -> Iterator[tuple[int, int]]:
     shape = crowd.domain.shape
     for first, second in itertools.combinations(cells, 2):
         places = zip(np.unravel_index(first, shape), np.unravel_index(second, shape), strict=True)
-        if sum(one != other for one, other in places) == 1:
+        if sum(place != other for place, other in places) == 1:
             yield first, second
 
 

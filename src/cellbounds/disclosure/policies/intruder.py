@@ -114,14 +114,14 @@ class Intruder:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What he knows of N besides what is published, in words."""
-        said = []
+        words = []
         if self.total == "known":
-            said.append("N")
+            words.append("N")
         ends = self.range_of_total
         if ends is not None:
             most = "" if ends[1] is None else f" and at most {ends[1]}"
-            said.append(f"N is at least {ends[0]}{most}")
-        return tuple(said)
+            words.append(f"N is at least {ends[0]}{most}")
+        return tuple(words)
 
     def to_dict(self) -> dict[str, Any]:
         """What is not as usual, as plain values."""

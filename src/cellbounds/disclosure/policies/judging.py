@@ -212,36 +212,36 @@ def judged(
             part = part.resumed(None).quiet()
         known = answer if case is main else None
         # What covers everything is worked out as such; other margins are looked up in its tables.
-        one = seen[id(case)] = _look(
+        looked = seen[id(case)] = _look(
             case, part, known, doubled if covers[id(case)] else pool or doubled, decisive=decisive
         )
         if first is None and case.printed is None and pool is None:
-            first = one.answer
-        if decisive and _unsafe(one):
+            first = looked.answer
+        if decisive and _unsafe(looked):
             break
         if pool is None and case.printed is None:
-            pool = Pool(case.known, one.answer, case.start)
-            if one.answer is None and doubled is not None:
+            pool = Pool(case.known, looked.answer, case.start)
+            if looked.answer is None and doubled is not None:
                 pool = doubled
             if decisive:
-                settled = {id(one) for one in shown_safe(case, order[place + 1 :], pool, effort)}
-    found = [seen[id(case)] for case in cases if id(case) in seen]
+                settled = {id(safe) for safe in shown_safe(case, order[place + 1 :], pool, effort)}
+    parts = [seen[id(case)] for case in cases if id(case) in seen]
     if figures is not None and id(main) not in seen:
-        found.insert(0, figures)
-    found.append(_Seen(main, _shown_total(main), [], [], None))
+        parts.insert(0, figures)
+    parts.append(_Seen(main, _shown_total(main), [], [], None))
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
     verdict = Verdict(
         policy=main.policy,
         release=main.release,
-        cells=tuple(finding for one in found for finding in one.findings),
+        cells=tuple(finding for part in parts for finding in part.findings),
         independent=main.independent,
         over=main.over,
         knows=main.knows,
         margins=tuple(case.over for case in cases[1:]),
-        notes=(*dict.fromkeys(note for one in found for note in one.notes), *main.notes),
+        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *main.notes),
         seconds=seconds,
         _blame=partial(_blamed, main),
-        elsewhere=tuple(finding for one in found for finding in one.elsewhere),
+        elsewhere=tuple(finding for part in parts for finding in part.elsewhere),
         outside=main.outside,
         intruder=main.intruder,
     )
@@ -283,8 +283,10 @@ def _spoken(case: Case) -> set[str]:
     """The variables that are spoken of."""
     # Cells that nobody can be in are no news, and what carries over does so beside them.
     domain = case.release.domain
-    said = (statement for statement in case.known.statements if not only_closes(statement, domain))
-    return set(itertools.chain.from_iterable(one.variables for one in said))
+    telling = (
+        statement for statement in case.known.statements if not only_closes(statement, domain)
+    )
+    return set(itertools.chain.from_iterable(statement.variables for statement in telling))
 
 
 def _covers(case: Case, spoken: set[str]) -> bool:

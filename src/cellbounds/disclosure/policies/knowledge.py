@@ -55,10 +55,10 @@ class Knowledge:
 def checked_knowledge(knows: Iterable[Statement] | Statement) -> tuple[Statement, ...]:
     """Check a list of what an intruder knows beforehand."""
     listed = tuple(knows) if isinstance(knows, Iterable) else (knows,)
-    for one in listed:
-        if not isinstance(one, Statement):
+    for statement in listed:
+        if not isinstance(statement, Statement):
             raise InvalidInput(
-                f"knows has {one!r}; give what the intruder knows as statements, such as "
+                f"knows has {statement!r}; give what the intruder knows as statements, such as "
                 "Known(variables, lower=, upper=, values=), Total(...) or Margin(...)"
             )
     return listed
@@ -88,7 +88,8 @@ def informed(
                 )
     nestings = assumed_nestings(release.domain, table)
     sentences = [
-        f"every {one.child} is in one {one.parent}: their codes say so" for one in nestings
+        f"every {nesting.child} is in one {nesting.parent}: their codes say so"
+        for nesting in nestings
     ]
     table = None if table is None else with_known_structure(table)
     closed = _closed(release, table, nestings)
@@ -129,7 +130,7 @@ def joined_with(release: Release, statements: Sequence[Statement]) -> Release:
     if not statements:
         return release
     everything = [*release.statements, *statements]
-    totals = [one for one in everything if isinstance(one, Total)]
+    totals = [statement for statement in everything if isinstance(statement, Total)]
     if len(totals) < 2:
         return Release(release.domain, everything)
     lower = max(total.lower for total in totals)
@@ -139,7 +140,7 @@ def joined_with(release: Release, statements: Sequence[Statement]) -> Release:
         raise InvalidInput(
             f"what is said of N ({texts}) contradicts itself; correct what the intruder knows"
         )
-    rest = [one for one in everything if not isinstance(one, Total)]
+    rest = [statement for statement in everything if not isinstance(statement, Total)]
     return Release(release.domain, [*rest, Total(lower=lower, upper=upper)])
 
 
@@ -171,7 +172,7 @@ def _of_hiding(
 ) -> tuple[list[HidingRule], tuple[str, ...]]:
     """What hiding gives away of each margin, the strongest that is true of the table."""
     domain = release.domain
-    found: list[HidingRule] = []
+    rules_assumed: list[HidingRule] = []
     notes: list[str] = []
     for statement in release.statements:
         if statement.tabulated is None or not statement.tabulated.hidden.any():
@@ -186,7 +187,7 @@ def _of_hiding(
             fitting = (rule for rule in rules if _is_true(domain, table, rule.statement))
             chosen = next(fitting, None)
             if chosen is not None:
-                found.append(chosen)
+                rules_assumed.append(chosen)
             elif rules[0].shown:
                 notes.append(f"not assumed: {rules[0].words} (the table contradicts it)")
             else:
@@ -194,7 +195,7 @@ def _of_hiding(
                     f"the intruder knows that {rules[0].words}, which the table contradicts; an "
                     "intruder knows what is true: choose zeros=shown or zeros=never"
                 )
-    return found, tuple(notes)
+    return rules_assumed, tuple(notes)
 
 
 def hides_figures(release: Release) -> bool:
@@ -234,17 +235,17 @@ def _possible(release: Release, table: Table | None, effort: Budget) -> bool:
 
 def _closed(release: Release, table: Table | None, nestings: Sequence[Nesting]) -> BoolArray | None:
     """The cells that nobody can be in, by the release, the table or the codes; None if all may."""
-    found = [_said_empty(release)]
-    found += [table.structural] if table is not None and table.has_structural else []
-    found += [impossible(release.domain, nestings)] if nestings else []
-    known = [one for one in found if one is not None]
+    masks = [_said_empty(release)]
+    masks += [table.structural] if table is not None and table.has_structural else []
+    masks += [impossible(release.domain, nestings)] if nestings else []
+    known = [mask for mask in masks if mask is not None]
     return np.logical_or.reduce(known) if known else None
 
 
 def _closing(release: Release, closed: BoolArray | None) -> Release:
     """The release with the structural zeros that it does not say itself: everybody knows them."""
-    said = _said_empty(release)
-    if closed is None or not (closed if said is None else closed & ~said).any():
+    already = _said_empty(release)
+    if closed is None or not (closed if already is None else closed & ~already).any():
         return release
     blocked = np.full(closed.shape, None, dtype=object)
     blocked[closed] = 0

@@ -23,17 +23,17 @@ def shown_safe(base: Case, cases: Sequence[Case], pool: Pool, effort: Budget) ->
 
     They are about margins of the cells of `base`. The pool is given tables as long as they help.
     """
-    asked = [case for case in cases if _is_plain(case) and set(case.over) <= set(base.over)]
+    within = [case for case in cases if _is_plain(case) and set(case.over) <= set(base.over)]
     shape = base.margin.domain.shape
     cells, together = math.prod(shape), math.prod(size + 1 for size in shape)
     # More than the tables of the pool may take, or than looking at one by one, is no help.
-    too_large = together > cells * min(len(asked), MOST_TABLES)
+    too_large = together > cells * min(len(within), MOST_TABLES)
     if too_large or not all(map(base.release.domain.shares_out, base.over)):
         return []
     counts = least = most = sums_of(base.margin.counts)
     closed = sums_of(np.asarray(~base.margin.structural, dtype=np.int64)) == 0
-    places = [tuple(int(name not in case.over) for name in base.over) for case in asked]
-    rules = {rule for case in asked for rule in case.policy.rules if isinstance(rule, CellRule)}
+    places = [tuple(int(name not in case.over) for name in base.over) for case in within]
+    rules = {rule for case in within for rule in case.policy.rules if isinstance(rule, CellRule)}
     seen = 0
     while True:
         for table in map(sums_of, pool.counts(base.over, seen)):
@@ -44,10 +44,10 @@ def shown_safe(base: Case, cases: Sequence[Case], pool: Pool, effort: Budget) ->
         }
         safe = [
             case
-            for case, place in zip(asked, places, strict=True)
+            for case, place in zip(within, places, strict=True)
             if not any(lack[rule][place] for rule in case.policy.rules)
         ]
-        if len(safe) == len(asked) or effort.spent or not pool.spread():
+        if len(safe) == len(within) or effort.spent or not pool.spread():
             return safe
 
 
@@ -85,6 +85,6 @@ def margins_with(cells: BoolArray) -> BoolArray:
            [False, False]])
     """
     for axis in range(cells.ndim):
-        kept, summed = np.split(cells, [-1], axis=axis)
-        cells = np.concatenate([kept.any(axis=axis, keepdims=True), summed], axis=axis)
+        rest, summed = np.split(cells, [-1], axis=axis)
+        cells = np.concatenate([rest.any(axis=axis, keepdims=True), summed], axis=axis)
     return cells

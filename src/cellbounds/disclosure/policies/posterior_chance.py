@@ -147,7 +147,7 @@ class PosteriorChance(ThresholdRule):
                 small = range(self.smallest, self.small + 1)
                 truths = small if counts is None else [int(counts[index])]
             tried = [(truth, chances.of(cell, truth)) for truth in truths]
-            answers = [self._exceeded(attacker, index, *one) for one in tried]
+            answers = [self._exceeded(attacker, index, *bounds) for bounds in tried]
             broken = any_true(answers)
             words = tried[answers.index(broken)][1].words
             if broken and attacker.case.outside and not self._always_small(attacker, index):
@@ -346,7 +346,11 @@ class PosteriorChances:
                     weighed[cell][count] += weight
         except (TooMuchWork, Unsettled, UnsupportedRelease):
             return None
-        return [{n: part / whole for n, part in one.items()} for one in weighed] if whole else None
+        return (
+            [{n: part / whole for n, part in weights.items()} for weights in weighed]
+            if whole
+            else None
+        )
 
 
 class ListedChances:

@@ -147,11 +147,13 @@ class Fitting:
     def _found(self, listed: int, drawn: int) -> Iterator[IntArray]:
         release, budget = _limited(self._release), self._budget
         if release is self._release:
-            found = [table.counts.ravel() for table in tables(release, listed + 1, budget=budget)]
-            if len(found) <= listed:
+            listed_counts = [
+                table.counts.ravel() for table in tables(release, listed + 1, budget=budget)
+            ]
+            if len(listed_counts) <= listed:
                 self.complete = True
-                order = np.random.default_rng(0).permutation(len(found))
-                return iter([found[place] for place in order])
+                order = np.random.default_rng(0).permutation(len(listed_counts))
+                return iter([listed_counts[place] for place in order])
         draws = sample(release, drawn, budget=budget).counts.reshape(-1, release.domain.size)
         return itertools.chain(draws, self._made(release) if self._unusual else ())
 
@@ -202,7 +204,7 @@ def hiding(
     hidden, they are listed from the tables for which that is true: who doubts it takes no fewer
     for possible.
     """
-    found = Fitting(
+    fitting = Fitting(
         cases[0].known,
         budget,
         listed,
@@ -213,24 +215,24 @@ def hiding(
     monotone = all(case.policy.monotone for case in cases)
     core = led = np.zeros((0, len(table)), dtype=np.int64)
     over: list[Passed] = []
-    kept: list[Passed] = []
-    rerun, chunk, several = 0, FIRST, iter(found)
+    passed_before: list[Passed] = []
+    rerun, chunk, several = 0, FIRST, iter(fitting)
     while some := list(itertools.islice(several, chunk)):
-        ways = [(one, leads(one)) for one in some if not budget.spent]
-        more = [(one, way) for one, way in ways if way is not None and way <= passed]
-        new = np.array([one for one, _ in more], dtype=np.int64).reshape(-1, len(table))
+        ways = [(counts, leads(counts)) for counts in some if not budget.spent]
+        more = [(counts, way) for counts, way in ways if way is not None and way <= passed]
+        new = np.array([counts for counts, _ in more], dtype=np.int64).reshape(-1, len(table))
         led, over = np.concatenate([led, new]), [*over, *(way for _, way in more)]
         rerun += len(some)
         chunk = min(rerun, AT_ONCE)
-        if budget.spent or (not len(led) and rerun >= patience and not found.complete):
+        if budget.spent or (not len(led) and rerun >= patience and not fitting.complete):
             return Hiding(None, core, rerun, False, cut=budget.spent)
         if monotone:
-            core, kept = closed(crowds, led, over)
-            if hidden(crowds, core, table, kept, passed):
-                return Hiding(True, core, rerun, found.complete)
+            core, passed_before = closed(crowds, led, over)
+            if hidden(crowds, core, table, passed_before, passed):
+                return Hiding(True, core, rerun, fitting.complete)
         if tired():
             return Hiding(None, core, rerun, False)
-    if not found.complete:
+    if not fitting.complete:
         return Hiding(None, core, rerun, False, cut=budget.spent)
     core, _ = closed(crowds, led, over)
     inside = bool((core == table).all(axis=1).any())
@@ -301,11 +303,11 @@ class Gathered:
 
     def __init__(self, cases: Sequence[Case], leads: Leads, budget: Budget) -> None:
         self._crowds, self._budget = crowds_of(cases), budget
-        found = Fitting(cases[0].known, budget, LISTED, JUDGED)
-        led = [one for one in found if not budget.spent and leads(one) is not None]
+        fitting = Fitting(cases[0].known, budget, LISTED, JUDGED)
+        led = [counts for counts in fitting if not budget.spent and leads(counts) is not None]
         tables = np.array(led, dtype=np.int64).reshape(-1, cases[0].known.domain.size)
         self._core, _ = closed(self._crowds, tables)
-        self.complete = found.complete and not budget.spent
+        self.complete = fitting.complete and not budget.spent
         self._monotone = all(case.policy.monotone for case in cases)
 
     def hides(self, table: IntArray) -> bool:
@@ -436,7 +438,7 @@ class Choice:
         place: int,
         alike: Callable[[Table, Sequence[Offer]], bool],
     ) -> Hiding:
-        offer, passed = offers[place], Passed(one.key for one in offers[:place])
+        offer, passed = offers[place], Passed(offer.key for offer in offers[:place])
         work = 0
 
         def leads(counts: IntArray) -> Passed | None:

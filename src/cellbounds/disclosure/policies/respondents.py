@@ -230,7 +230,9 @@ def _found(attacker: Attacker, policy: Policy) -> Iterator[_Findings]:
     for rule in policy.rules:
         if not rule.about_figures:
             shared = _by_place(rule.findings(attacker))
-            yield _Findings(rule, shared, {}, Counter(one.outcome for one in shared.values()))
+            yield _Findings(
+                rule, shared, {}, Counter(finding.outcome for finding in shared.values())
+            )
 
 
 def _by_place(findings: Iterator[Finding]) -> dict[Place, Finding]:
@@ -257,7 +259,7 @@ def _summed_up(
             known is None and finding.outcome is not Outcome.SAFE
         ):
             elsewhere[place] = finding
-    first, *others = (one for one in by_place.values() if one.outcome is outcome)
+    first, *others = (finding for finding in by_place.values() if finding.outcome is outcome)
     more = f"; and {len(others)} more places" if others else ""
     yield replace(first, evidence=first.evidence + more, respondent=labels)
 
@@ -329,5 +331,5 @@ def _small_pairs(outsider: Attacker, most: int) -> Iterator[tuple[_Position, _Po
             yield index, index
     alone = [index for index, _ in _small_cells(outsider, most)]
     for first, second in itertools.combinations(alone, 2):
-        if sum(one != other for one, other in zip(first, second, strict=True)) == 1:
+        if sum(place != other for place, other in zip(first, second, strict=True)) == 1:
             yield first, second

@@ -302,7 +302,7 @@ class CellRule(Rule):
         possible = truths.possible
         if isinstance(possible.size, Unbounded) or possible.size > MOST_TRUTHS:
             return False
-        return all(self.broken(values, ValueSet.from_values([one])) for one in possible)
+        return all(self.broken(values, ValueSet.from_values([count])) for count in possible)
 
     def breaking(self, crowd: Crowd) -> BoolArray:
         """Cell by cell: tables with the same count there are alike."""

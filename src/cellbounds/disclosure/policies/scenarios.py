@@ -136,19 +136,19 @@ def cases_of(
     """
     if not isinstance(release, Release):
         raise InvalidInput(f"release={release!r}; give a Release, after the table: publish(...)")
-    domain, asked = release.domain, asked_margins(release.domain, over)
+    domain, wanted_first = release.domain, asked_margins(release.domain, over)
     main = case_of(
         release,
         table,
         policy,
-        over=asked[0] if asked else None,
+        over=wanted_first[0] if wanted_first else None,
         knows=checked_knowledge(knows),
         independent=independent,
         effort=effort,
     )
     wanted = spoken_margins(release)
-    if asked:
-        wanted = {frozenset(one): (one, True) for one in asked}
+    if wanted_first:
+        wanted = {frozenset(names): (names, True) for names in wanted_first}
     wanted.pop(frozenset(main.over), None)
     cases, margins = [main], sorted(wanted.values(), key=lambda one: -len(one[0]))
     for names, whole in margins[:MOST_MARGINS]:
@@ -182,8 +182,8 @@ def asked_margins(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]
     if over is None:
         return []
     listed = over if isinstance(over, str) or not isinstance(over, Iterable) else list(over)
-    several = isinstance(listed, list) and not any(isinstance(one, str) for one in listed)
-    margins = [domain.distinct(one) for one in (listed if several else [listed])]  # type: ignore[arg-type]  # distinct() says what is wrong
+    several = isinstance(listed, list) and not any(isinstance(names, str) for names in listed)
+    margins = [domain.distinct(names) for names in (listed if several else [listed])]  # type: ignore[arg-type]  # distinct() says what is wrong
     if not margins or not all(margins):
         raise InvalidInput("over names no variable; leave it out to judge every cell")
     return margins
@@ -192,7 +192,7 @@ def asked_margins(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]
 def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ...], bool]]:
     """The margins that a release speaks of; False where one only adds up what is shown exactly."""
     domain = release.domain
-    found: dict[frozenset[str], tuple[tuple[str, ...], bool]] = {}
+    margins: dict[frozenset[str], tuple[tuple[str, ...], bool]] = {}
     spoken = [
         statement.variables
         for statement in release.statements
@@ -206,24 +206,24 @@ def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ..
         behind[base] = name if behind.get(base, name) == name else base
     together = tuple(behind[name] for name in domain.names if name in behind)
     for names in filter(None, (together, *spoken)):
-        found[frozenset(names)] = names, True
+        margins[frozenset(names)] = names, True
     for names in spoken:
         for size in range(len(names) - 1, 0, -1):
-            if len(found) > 2 * MOST_MARGINS:
-                return found  # far too many anyway
+            if len(margins) > 2 * MOST_MARGINS:
+                return margins  # far too many anyway
             for some in itertools.combinations(names, size):
                 printed = any(set(some) < set(exact) for exact in shown)
-                found.setdefault(frozenset(some), (some, not printed))
-    return found
+                margins.setdefault(frozenset(some), (some, not printed))
+    return margins
 
 
 def _shown(release: Release) -> dict[tuple[str, ...], IntArray]:
     """The margins of which the release shows every count."""
-    said = (
+    margins = (
         (statement.variables, statement.fixed_counts(release.domain))
         for statement in release.statements
     )
-    return {names: counts for names, counts in said if names and counts is not None}
+    return {names: counts for names, counts in margins if names and counts is not None}
 
 
 def case_of(
@@ -288,7 +288,7 @@ def empty_rows(release: Release, over: tuple[str, ...]) -> BoolArray:
                 groups, names[axis] = domain.level_sets(name), domain.base(name)
                 levels = range(len(domain.levels(names[axis])))
                 around = [[level in group for group in groups] for level in levels]
-                rows = np.stack([rows.compress(one, axis).any(axis) for one in around], axis)
+                rows = np.stack([rows.compress(inside, axis).any(axis) for inside in around], axis)
         if len(set(names)) < len(names) or not set(names) <= set(over):
             continue
         axes = [names.index(name) for name in over if name in names]

@@ -243,21 +243,25 @@ class SmallCounts(ThresholdRule, CellRule):
     def lacking(self, counts: IntArray, least: IntArray, most: IntArray) -> BoolArray:
         """Small counts that still lack something."""
         width = most - least
-        kept: list[BoolArray] = []
+        answers: list[BoolArray] = []
         if self.values is not None:
-            kept.append(width + 1 >= self.values)
+            answers.append(width + 1 >= self.values)
         if self.width is not None:
-            kept.append(width >= self.width)
+            answers.append(width >= self.width)
         if self.relative is not None:
             # In whole numbers, however large those of the fraction are.
             top, bottom = self.relative.numerator, self.relative.denominator
-            kept.append(width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top)
+            answers.append(
+                width.astype(object) * bottom >= np.maximum(counts, 1).astype(object) * top
+            )
         if self.protect_above is not None:
-            kept.append(most - counts >= self.protect_above)
+            answers.append(most - counts >= self.protect_above)
         if self.protect_below is not None:
-            kept.append((counts - least >= self.protect_below) | (least == 0))
+            answers.append((counts - least >= self.protect_below) | (least == 0))
         if self.above_threshold:
-            kept.append(most > self.small)
-        joined = np.logical_and.reduce(kept) if self.need == "all" else np.logical_or.reduce(kept)
+            answers.append(most > self.small)
+        joined = (
+            np.logical_and.reduce(answers) if self.need == "all" else np.logical_or.reduce(answers)
+        )
         spoken_of = (counts >= self.smallest) & (counts <= self.small)
         return np.asarray(spoken_of & ~np.asarray(joined, dtype=bool), dtype=bool)

@@ -270,7 +270,7 @@ class Verdict(Listing):
 
         The count is there for its owner only.
         """
-        named = (name for one in self.cells for name in one.variables)
+        named = (name for finding in self.cells for name in finding.variables)
         names = tuple(dict.fromkeys((*self.over, *named)))  # figures may be of other margins
         keys = label_keys(names, (*COLUMNS, "place"))
         header = ["rule", "outcome", "place", *keys.values(), "respondent", "evidence", "change"]
@@ -334,18 +334,20 @@ class Verdict(Listing):
     @property
     def changes(self) -> tuple[str, ...]:
         """What would change the findings, in words, each way once."""
-        found = (one.change for one in (*self.broken, *self.open) if one.change)
-        return tuple(dict.fromkeys(found))
+        ways = (finding.change for finding in (*self.broken, *self.open) if finding.change)
+        return tuple(dict.fromkeys(ways))
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         shown = [*self.broken, *self.open]
-        respondents = any(one.respondent is not None for one in shown)
+        respondents = any(finding.respondent is not None for finding in shown)
         whose = ["respondent in"] if respondents else []
         header = ["outcome", "rule", "place", *whose, "evidence"]
         rows = []
-        for one in shown[:most]:
-            whose = [one.whose] if respondents else []
-            rows.append([str(one.outcome), one.rule, one.where, *whose, one.evidence])
+        for finding in shown[:most]:
+            whose = [finding.whose] if respondents else []
+            rows.append(
+                [str(finding.outcome), finding.rule, finding.where, *whose, finding.evidence]
+            )
         ways = [f"what would change it: {change}" for change in self.changes[:CHANGES]]
         left = len(self.changes) - CHANGES
         ways += [f"... {counted(left, 'more way')}: to_frame() has them all"] if left > 0 else []

@@ -102,11 +102,13 @@ class Candidates:
                 "fewer, such as margins=2 for all two-way margins"
             )
         below = tuple(
-            _set_of(other is one or one.implies(other) for other in listed) for one in listed
+            _set_of(other is candidate or candidate.implies(other) for other in listed)
+            for candidate in listed
         )
         outside = [Candidate.of(domain, one) for one in out if one.published]
         ground = _set_of(
-            any(other.implies(one) or other.same(one) for other in outside) for one in listed
+            any(other.implies(candidate) or other.same(candidate) for other in outside)
+            for candidate in listed
         )
         order = sorted(range(len(listed)), key=lambda place: (below[place].bit_count(), place))
         return cls(domain, out, listed, below, ground, tuple(order))
@@ -239,13 +241,13 @@ def spoken_candidates(table: Table, wanted: Release | Iterable[str]) -> list[Can
 
 def _distinct(wanted: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Each candidate once, also if the variables of a margin are named in another order."""
-    kept: dict[object, Candidate] = {}
-    for one in wanted:
-        key: object = one.names if one.plain else one.text
-        if key in kept and not one.plain and not one.same(kept[key]):
+    distinct: dict[object, Candidate] = {}
+    for candidate in wanted:
+        key: object = candidate.names if candidate.plain else candidate.text
+        if key in distinct and not candidate.plain and not candidate.same(distinct[key]):
             raise InvalidInput(
-                f"two candidates are written {one.text} and say different things; search with one "
-                "of them at a time"
+                f"two candidates are written {candidate.text} and say different things; search "
+                "with one of them at a time"
             )
-        kept.setdefault(key, one)
-    return tuple(kept.values())
+        distinct.setdefault(key, candidate)
+    return tuple(distinct.values())

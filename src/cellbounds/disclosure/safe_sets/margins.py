@@ -101,14 +101,14 @@ def safe_margins(
             safe = _sets(candidates, known.safe, known.maximal, worth_in(table))
     return SafeSets(
         policy=chosen,
-        given=tuple(one.notation for one in out),
-        candidates=tuple(one.text for one in candidates.listed),
+        given=tuple(statement.notation for statement in out),
+        candidates=tuple(candidate.text for candidate in candidates.listed),
         safe=safe,
         unsafe=_sets(candidates, known.unsafe, known.minimal),
-        undecided=tuple(candidates.texts(one) for one in undecided),
+        undecided=tuple(candidates.texts(chosen) for chosen in undecided),
         never=tuple(
-            one.text
-            for one, below in zip(candidates.listed, candidates.below, strict=True)
+            candidate.text
+            for candidate, below in zip(candidates.listed, candidates.below, strict=True)
             if known.outcome(below | candidates.ground) is Outcome.UNSAFE
         ),
         judgements=len(known.judged),
@@ -135,14 +135,16 @@ def _already_out(table: Table, given: Release | None, total: bool) -> tuple[Tabl
         domain = table.domain.with_groupings(given.domain.groupings)
         table = table.with_domain(domain)
         out += given.statements
-    if total and not any(not one.variables and one.shown_counts() is not None for one in out):
-        out = [one for one in out if one.variables] + [Total(table.total)]
+    if total and not any(
+        not statement.variables and statement.shown_counts() is not None for statement in out
+    ):
+        out = [statement for statement in out if statement.variables] + [Total(table.total)]
     return table, out
 
 
 def _check(table: Table, candidates: Candidates) -> None:
-    wanted = (one.statement for one in candidates.listed)
-    named = [one for one in wanted if one.variables]
+    wanted = (candidate.statement for candidate in candidates.listed)
+    named = [statement for statement in wanted if statement.variables]
     for statements, what in ((candidates.given, "given"), (named, "statements")):
         broken = violations(table, Release(table.domain, statements))
         if broken:
@@ -187,8 +189,8 @@ def _exempts(candidates: Candidates) -> bool:
     """Whether a candidate says of more rows than what is out already that they are empty."""
     domain = candidates.domain
     known = empty_rows(Release(domain, candidates.given), domain.names)
-    said_by = (one.statement for one in candidates.listed)
-    rates = [one for one in said_by if isinstance(one, Conditional)]
+    said_by = (candidate.statement for candidate in candidates.listed)
+    rates = [statement for statement in said_by if isinstance(statement, Conditional)]
     empty = empty_rows(Release(domain, rates), domain.names)
     return bool(np.any(empty & ~known))
 
@@ -206,14 +208,18 @@ def worth_in(table: Table) -> Callable[[Release], float | None]:
     apart = fit_loglinear(table, singles).g if associated else 0.0
 
     def worth(release: Release) -> float | None:
-        said = [
+        statements = [
             statement
             for statement in release.statements
             if statement.published and statement.variables
         ]
-        margins = [one.variables for one in said if one.fixed_counts(release.domain) is not None]
+        margins = [
+            statement.variables
+            for statement in statements
+            if statement.fixed_counts(release.domain) is not None
+        ]
         # Rounding in the fit leaves a little of G even where nothing is associated.
-        if apart < 1e-9 * max(table.total, 1) or len(margins) < len(said):
+        if apart < 1e-9 * max(table.total, 1) or len(margins) < len(statements):
             return None
         return min(1.0, max(0.0, 1 - fit_loglinear(table, [*margins, *singles]).g / apart))
 

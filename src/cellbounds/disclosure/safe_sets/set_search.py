@@ -96,27 +96,27 @@ class Knowledge:
     @property
     def undecided(self) -> list[int]:
         """The sets that were judged, and could not be decided."""
-        return [one for one in self.judged if self.outcome(one) is Outcome.UNDECIDED]
+        return [some for some in self.judged if self.outcome(some) is Outcome.UNDECIDED]
 
     def larger(self, chosen: int) -> Iterable[int]:
         """Larger sets: the smallest of them, if the others follow."""
         if self.every is None:
             return self.candidates.above(chosen)
-        return (one for one in self.every if one != chosen and one | chosen == one)
+        return (some for some in self.every if some != chosen and some | chosen == some)
 
     def smaller(self, chosen: int) -> Iterable[int]:
         """Smaller sets: the largest of them, if the others follow."""
         if self.every is None:
             return self.candidates.under(chosen)
-        return (one for one in self.every if one != chosen and one | chosen == chosen)
+        return (some for some in self.every if some != chosen and some | chosen == chosen)
 
     def maximal(self, chosen: int) -> bool:
         """Whether no larger set than a safe one is safe, for certain."""
-        return all(self.outcome(one) is Outcome.UNSAFE for one in self.larger(chosen))
+        return all(self.outcome(larger) is Outcome.UNSAFE for larger in self.larger(chosen))
 
     def minimal(self, chosen: int) -> bool:
         """Whether no smaller set than an unsafe one is unsafe, for certain."""
-        return all(self.outcome(one) is Outcome.SAFE for one in self.smaller(chosen))
+        return all(self.outcome(smaller) is Outcome.SAFE for smaller in self.smaller(chosen))
 
     def open_set(self, also: Iterable[int] = ()) -> int | None:
         """A largest set of which nothing is known, and that is inside none of `also`.
@@ -133,13 +133,13 @@ class Knowledge:
         return largest
 
     def _barred(self, chosen: int) -> bool:
-        return any(one | chosen == chosen for one in (*self.unsafe, *self.walls))
+        return any(wall | chosen == chosen for wall in (*self.unsafe, *self.walls))
 
     def _outside(self, floors: list[int], chosen: int, banned: int) -> int | None:
         """A set above `chosen`, without what is banned, that is inside none of the floors."""
         if chosen & banned or self._barred(chosen):
             return None
-        floor = next((one for one in floors if one | chosen == one), None)
+        floor = next((larger for larger in floors if larger | chosen == larger), None)
         if floor is None:
             return chosen
         below = self.candidates.below
@@ -223,7 +223,7 @@ def _search(judged: SetJudge, known: Knowledge, effort: Budget) -> None:
                 for chosen, outcome in facts:
                     known.add(chosen, outcome)
                 effort.say(len(known.judged), len(known.judged) + 1)
-        open_sets = (one for one in sets if known.outcome(one) is Outcome.UNDECIDED)
+        open_sets = (some for some in sets if known.outcome(some) is Outcome.UNDECIDED)
         known.walls = [*known.walls, *open_sets]
 
 
@@ -241,7 +241,7 @@ def _looked_into(judged: SetJudge, known: Knowledge, chosen: int, until: Until) 
     """Run by a worker."""
     before = set(known.judged)
     _look_into(judged, known, chosen, Budget.until(until.deadline))
-    return [(one, outcome) for one, outcome in known.judged.items() if one not in before]
+    return [(some, outcome) for some, outcome in known.judged.items() if some not in before]
 
 
 def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Budget) -> None:
@@ -326,7 +326,7 @@ def closed_sets(candidates: Candidates) -> list[int]:
         if candidates.ground >> place & 1:
             continue
         inside = candidates.below[place] & ~(1 << place)
-        closed += [one | 1 << place for one in closed if inside & ~one == 0]
+        closed += [some | 1 << place for some in closed if inside & ~some == 0]
         if len(closed) > MOST_SETS:
             free = sum(1 for _ in members(candidates.everything & ~candidates.ground))
             raise TooMuchWork(

@@ -124,11 +124,11 @@ class SafeSets(Listing):
         """The sets column by column: the safe ones, the unsafe ones, and the undecided ones."""
         best = self.best
         rows: list[tuple[Any, ...]] = [
-            (outcome, str(one), one.proven, one.size, one.utility, one is best)
+            (outcome, str(listed), listed.proven, listed.size, listed.utility, listed is best)
             for outcome, sets in (("safe", self.safe), ("unsafe", self.unsafe))
-            for one in sets
+            for listed in sets
         ]
-        rows += [("undecided", _text(one), False, None, None, False) for one in self.undecided]
+        rows += [("undecided", _text(texts), False, None, None, False) for texts in self.undecided]
         return columns_of(("outcome", "statements", "proven", "size", "utility", "best"), rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class SafeSets(Listing):
             rows.append([word if one.proven else f"{word}, perhaps more", worth, str(one)])
         words = {True: "unsafe", False: "unsafe, perhaps less"}
         rows += [[words[one.proven], "", str(one)] for one in self.unsafe]
-        rows += [["undecided", "", _text(one)] for one in self.undecided]
+        rows += [["undecided", "", _text(texts)] for texts in self.undecided]
         return header, rows[:most], more_lines(len(rows) - most)
 
     def _remarks(self) -> list[str]:

@@ -214,7 +214,11 @@ def _recoded(variable: str, level: str, plan: Plan) -> Plan | None:
     """Statements that say the same at that level already are not said twice."""
     if variable not in plan.names or variable in dict(plan.merges):
         return None
-    others = {one for one in plan.statements if one is not None and variable not in one.names}
+    others = {
+        planned
+        for planned in plan.statements
+        if planned is not None and variable not in planned.names
+    }
     recoded: list[Request | None] = []
     for statement in plan.statements:
         if statement is None or variable not in statement.names:
@@ -299,7 +303,9 @@ FEW = 8
 def proposals(drafts: Drafts, policy: Policy) -> list[PlannedChange]:
     """Single changes, in a fixed order."""
     plan, domain, statements = drafts.first, drafts.domain, drafts.release.statements
-    planned = {place: one for place, one in enumerate(plan.statements) if one is not None}
+    planned = {
+        place: statement for place, statement in enumerate(plan.statements) if statement is not None
+    }
     changes: list[PlannedChange] = []
     for places in _together(planned, rates=True):
         notations = [statements[place].notation for place in places]
@@ -325,7 +331,9 @@ def proposals(drafts: Drafts, policy: Policy) -> list[PlannedChange]:
 
 def _together(planned: dict[int, Request], *, rates: bool) -> list[Places]:
     """Each statement of rates (or margin) by itself, and all of them if there are several."""
-    places = [place for place, one in planned.items() if (one.given is not None) == rates]
+    places = [
+        place for place, statement in planned.items() if (statement.given is not None) == rates
+    ]
     alone: list[Places] = [(place,) for place in places]
     return [*alone, tuple(places)] if len(places) > 1 else alone
 

@@ -123,7 +123,7 @@ def suggest(
     begun = time.monotonic()
     _check(release, table, most, changes)
     chosen = policy_of(policy)
-    asked = None if over is None else release.domain.distinct(over)
+    names = None if over is None else release.domain.distinct(over)
     if not isinstance(independent, bool | None):
         raise InvalidInput(f"independent={independent!r}; give True, False or None")
     strong = independent is not False and table.domain.size <= MOST_CELLS
@@ -131,7 +131,7 @@ def suggest(
         original=release,
         table=table,
         policy=chosen,
-        over=asked,
+        over=names,
         knows=tuple(knows),
         independent=strong,
         unseen=independent is True and not strong,
@@ -149,7 +149,7 @@ def suggest(
     if not strong and verdict.outcome is not Outcome.SAFE:
         found, searched = _searched(budgeted, most, changes)
         keeps = _Keeping(budgeted)
-        suggestions = tuple(keeps.suggestion(one) for _, one in found)
+        suggestions = tuple(keeps.suggestion(suggestion) for _, suggestion in found)
     spent = time.monotonic() - begun
     held = strong or independent is True
     return Suggestions(release, chosen, verdict, suggestions, searched, held, spent)
@@ -171,18 +171,18 @@ class _StrongSearch:
     def run(self, verdict: Verdict) -> tuple[Verdict, tuple[Suggestion, ...], Searched]:
         """The verdict on what was asked for, and what hides the table instead."""
         judge, table = self._judge, self._judge.table
-        asked: list[_Offered] = []
+        offered: list[_Offered] = []
         if verdict.safe:
             if not judge.policy.tells():
                 return verdict, (), self._searched
-            asked = [_Offered((), FIRST_RANK, judge.original)]
-            if self._choice.hiding(table, asked, 0).hides:
+            offered = [_Offered((), FIRST_RANK, judge.original)]
+            if self._choice.hiding(table, offered, 0).hides:
                 return verdict, (), self._searched
             verdict = replace(verdict, cells=_too_telling(judge.policy))
         order = self._order(judge.original, table)
         if order is None:
             return verdict, (), replace(self._searched, unrepeatable=True)
-        offers, searched = self._listed(judge, order, None, asked)
+        offers, searched = self._listed(judge, order, None, offered)
         shown: list[Suggestion] = []
         left_open: list[Suggestion] = []
         keeps = _Keeping(judge)
@@ -217,7 +217,10 @@ class _StrongSearch:
         asked: list[_Offered],
     ) -> tuple[list[_Offered], Searched]:
         found, searched = _searched(judge, self._most + SPARE, self._changes, order, stop)
-        offers = [_Offered(one.key, rank, one.release, one) for rank, one in found]
+        offers = [
+            _Offered(suggestion.key, rank, suggestion.release, suggestion)
+            for rank, suggestion in found
+        ]
         return [*asked, *offers], searched
 
     def _again(self, table: Table, until: Offer, passed: Passed) -> tuple[list[_Offered], int]:
@@ -227,14 +230,14 @@ class _StrongSearch:
             return [], 0
         judge = self._again_judge.about(table, original)
         safe = judge.decisive(original).safe
-        asked = [_Offered((), FIRST_RANK, original)] if safe else []
+        offered = [_Offered((), FIRST_RANK, original)] if safe else []
         if safe and (not judge.policy.tells() or () not in passed):
-            return asked, 1
+            return offered, 1
         order = self._order(original, table)
         if order is None:
-            return asked, 1
+            return offered, 1
         stop = None if self._changes > PAIRS else _Stop(until, passed)
-        return self._listed(judge, order, stop, asked)[0], 1 + judge.tried
+        return self._listed(judge, order, stop, offered)[0], 1 + judge.tried
 
     def _cases(self, table: Table, release: Release) -> list[Case]:
         return replace(self._judge, table=table).cases_of(release, unseen=True)
@@ -276,8 +279,8 @@ class _Stop:
             return []
         if offer.safe.origin != (candidate.changes, candidate.scope):
             return []
-        said = (offer.release.statements[place].tabulated for place in candidate.standing)
-        return [one.hidden for one in said if one is not None]
+        tables = (offer.release.statements[place].tabulated for place in candidate.standing)
+        return [figures.hidden for figures in tables if figures is not None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -415,13 +418,20 @@ class _Search:
         for size in range(1, changes + 1):
             if self._too_late((False, size, -math.inf)):
                 return
-            hiding = [one for item in layer for one in self._candidates(*item, hide=True)]
+            hiding = [
+                candidate for item in layer for candidate in self._candidates(*item, hide=True)
+            ]
             layer = list(self._grown(layer))
-            plain = [one for item in layer for one in self._candidates(*item, hide=False)]
+            plain = [
+                candidate for item in layer for candidate in self._candidates(*item, hide=False)
+            ]
             ready = sorted([*plain, *hiding], key=lambda one: (one.rank, one.changes, one.scope))
             if self.order is not None:
-                suppressing = [one for one in ready if one.scope][:MOST_HIDING]
-                ready = [*[one for one in ready if not one.scope][:MOST_READY], *suppressing]
+                suppressing = [candidate for candidate in ready if candidate.scope][:MOST_HIDING]
+                ready = [
+                    *[candidate for candidate in ready if not candidate.scope][:MOST_READY],
+                    *suppressing,
+                ]
             self.judge.known = self.judge.tried + len(ready)
             with closing(self._ahead(ready)) as ahead:
                 for place, (candidate, tried) in enumerate(ahead):
@@ -432,7 +442,7 @@ class _Search:
                         self._try(candidate, tried)
                     if self._stopped:
                         return
-            layer = [one for one in layer if not self._holds_safe(one[0])]
+            layer = [item for item in layer if not self._holds_safe(item[0])]
             if not layer:
                 return
 
@@ -527,10 +537,12 @@ class _Search:
             if self.judge.effort.executor is None:
                 yield from ((candidate, None) for candidate in part)
                 continue
-            wanted = [not self._dominated(one) for one in part]
+            wanted = [not self._dominated(candidate) for candidate in part]
             until = Until.of(self.judge.effort.left)
             budgeted = self.judge.elsewhere(until)
-            pieces = [(budgeted, one, until) for one in itertools.compress(part, wanted)]
+            pieces = [
+                (budgeted, candidate, until) for candidate in itertools.compress(part, wanted)
+            ]
             results = shared(self.judge.effort.executor, _tried_elsewhere, pieces)
             for candidate, sent in zip(part, wanted, strict=True):
                 # Who is dominated at first is so ever after.

@@ -35,8 +35,8 @@ class PublicOrder:
     def of(cls, release: Release, table: Table) -> PublicOrder | None:
         """The order for what was asked for; None if that could not be made of other tables."""
         typical = typical_tables(release.domain, table.structural, release.total.exact)
-        again = [(republished(release, one), one) for one in typical]
-        drafts = [Drafts(asked, one) for asked, one in again if asked is not None]
+        again = [(republished(release, table), table) for table in typical]
+        drafts = [Drafts(wanted, table) for wanted, table in again if wanted is not None]
         return cls(drafts) if drafts else None
 
     def worth(self, plan: Plan) -> float:
@@ -44,6 +44,6 @@ class PublicOrder:
         if plan not in self._worths:
             made = [(drafts.table, drafts.made(plan)) for drafts in self._drafts]
             use = self._use or None
-            shares = [retained(one, draft[0], use).share for one, draft in made if draft]
+            shares = [retained(table, draft[0], use).share for table, draft in made if draft]
             self._worths[plan] = sum(shares) / len(made)
         return self._worths[plan]

@@ -65,7 +65,7 @@ class Drafts:
         self.first = Plan(
             tuple(statement.request for statement in release.statements),
             release.stated_total is not None,
-            tuple(n for n, one in enumerate(release.statements) if _is_whole(one)),
+            tuple(n for n, statement in enumerate(release.statements) if _is_whole(statement)),
         )
         self._tables: dict[tuple[Merge, ...], tuple[Table, dict[str, str]]] = {}
         self._statements: dict[tuple[int, Request, tuple[Merge, ...]], Statement | None] = {}
@@ -100,7 +100,10 @@ class Drafts:
         """The table that knows the merged variables, and their names."""
         if merges not in self._tables:
             names = {variable: merged_name(self.domain, variable) for variable, _ in merges}
-            groupings = {names[one]: _grouping(self.domain, one, groups) for one, groups in merges}
+            groupings = {
+                names[variable]: _grouping(self.domain, variable, groups)
+                for variable, groups in merges
+            }
             domain = self.domain.with_groupings(groupings)
             self._tables[merges] = self.table.with_domain(domain), names
         return self._tables[merges]
@@ -139,11 +142,13 @@ def _is_whole(statement: Statement) -> bool:
 def _grouping(domain: Domain, variable: str, groups: Sequence[Sequence[int]]) -> Grouping:
     """The derived variable whose levels are groups of a variable's levels."""
     labels = domain.levels(variable)
-    found = domain.grouping(variable)
-    of = variable if found is None else found[0]
+    grouping = domain.grouping(variable)
+    of = variable if grouping is None else grouping[0]
     levels: dict[Label, list[Label]] = {}
     for group in groups:
-        behind = group if found is None else [part for place in group for part in found[1][place]]
+        behind = (
+            group if grouping is None else [part for place in group for part in grouping[1][place]]
+        )
         name = labels[group[0]]
         if len(group) > 1:
             name = _code_above(domain, variable, frozenset(behind)) or "+".join(

@@ -32,12 +32,12 @@ WORK = 5
 
 def exact_margins(release: Release, policy: Policy) -> bool:
     """Whether a release shows exact margins alone, and the policy speaks of small counts alone."""
-    said = [
+    margins = [
         statement for statement in release.statements if statement.published and statement.variables
     ]
     return (
-        bool(said)
-        and all(map(_is_exact_margin, said))
+        bool(margins)
+        and all(map(_is_exact_margin, margins))
         and all(rule.suppressible for rule in policy.rules)
     )
 
@@ -63,16 +63,16 @@ def protected_margins(
 
     Figures of other statements than those in `scope` (by their places) are not hidden.
     """
-    said = {
-        place: one.tabulated
-        for place, one in enumerate(release.statements)
-        if one.tabulated is not None
+    margins = {
+        place: statement.tabulated
+        for place, statement in enumerate(release.statements)
+        if statement.tabulated is not None
     }
-    keep = [one.notation for place, one in said.items() if place not in scope]
+    keep = [statement.notation for place, statement in margins.items() if place not in scope]
     try:
         done = protect(
             table.with_domain(release.domain),
-            *(one.notation for one in said.values()),
+            *(statement.notation for statement in margins.values()),
             policy=policy,
             method=method,
             total=release.stated_total is not None,
@@ -87,14 +87,22 @@ def protected_margins(
     verdict = judging(made)
     if verdict is None or not verdict.safe:
         return None
-    changes = _CHANGES[method](list(said.items()), made, done)
+    changes = _CHANGES[method](list(margins.items()), made, done)
     return Suppressed(made, verdict, tuple(changes)) if changes else None
 
 
 def _restated(release: Release, done: Finished) -> Release:
     """The same statements in the same order, as they are protected."""
-    margins = {frozenset(one.variables): one for one in done.release.statements if one.variables}
-    totals = [one for one in done.release.statements if one.published and not one.variables]
+    margins = {
+        frozenset(statement.variables): statement
+        for statement in done.release.statements
+        if statement.variables
+    }
+    totals = [
+        statement
+        for statement in done.release.statements
+        if statement.published and not statement.variables
+    ]
     statements: list[Statement] = []
     for statement in release.statements:
         if statement.published and not statement.variables:
@@ -117,7 +125,7 @@ def _hidden(
     said: Said, made: Release
 ) -> list[tuple[Tabulated, list[tuple[tuple[Label, ...], str]]]]:
     """For each statement the figures that are not shown exactly: labels, and what stands there."""
-    found = []
+    protected = []
     for place, before in said:
         after = made.statements[place].tabulated
         assert after is not None
@@ -127,8 +135,8 @@ def _hidden(
             for index in np.argwhere(after.hidden)
         ]
         if figures:
-            found.append((before, figures))
-    return found
+            protected.append((before, figures))
+    return protected
 
 
 def _suppressed(said: Said, made: Release, _: Finished) -> list[Change]:
@@ -146,7 +154,7 @@ def _ranges(said: Said, made: Release, _: Finished) -> list[Change]:
 
 def _rounded(said: Said, _: Release, done: Finished) -> list[Change]:
     base = done.to_dict()["base"]
-    return [rounded_together([one.notation for _, one in said], base)]
+    return [rounded_together([statement.notation for _, statement in said], base)]
 
 
 _CHANGES: dict[str, Callable[[Said, Release, Finished], list[Change]]] = {

@@ -182,22 +182,22 @@ class Suggestions(Listing, Sequence[Suggestion]):
             return DEPENDS
         if self.release.domain.size > MOST_CELLS:
             return NOT_RERUN
-        marked = any(not one.verdict.independent for one in self.found)
+        marked = any(not suggestion.verdict.independent for suggestion in self.found)
         return RANKED.format(which="what is not marked" if marked else "each of these")
 
     @property
     def summary(self) -> str:
         """What came out, in a sentence or two; never that nothing exists."""
-        asked = ", ".join(notations(self.release)) or "nothing said"
-        head = f"{asked}: {self.outcome} under the policy {self.policy.name}"
+        statements = ", ".join(notations(self.release)) or "nothing said"
+        head = f"{statements}: {self.outcome} under the policy {self.policy.name}"
         if self.safe_already:
             return f"{head}; nothing has to change"
         return f"{head}; {self._came_out}: {self.searched.sentence}"
 
     @property
     def _came_out(self) -> str:
-        found = counted(len(self.found), "safe release") if self.found else "no safe release was"
-        return f"{found} found"
+        many = counted(len(self.found), "safe release") if self.found else "no safe release was"
+        return f"{many} found"
 
     @overload
     def __getitem__(self, place: int) -> Suggestion: ...
@@ -218,10 +218,10 @@ class Suggestions(Listing, Sequence[Suggestion]):
         """The suggestions column by column."""
         return {
             "rank": list(range(1, len(self.found) + 1)),
-            "kept": [one.kept.share for one in self.found],
-            "changes": [len(one.changes) for one in self.found],
-            "what to do": [one.sentence for one in self.found],
-            "release": [one.notation for one in self.found],
+            "kept": [suggestion.kept.share for suggestion in self.found],
+            "changes": [len(suggestion.changes) for suggestion in self.found],
+            "what to do": [suggestion.sentence for suggestion in self.found],
+            "release": [suggestion.notation for suggestion in self.found],
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
             "summary": self.summary,
             "searched": {**asdict(self.searched), "complete": self.searched.complete},
             "seconds": round(self.seconds, 6),
-            "suggestions": [one.to_dict() for one in self.found],
+            "suggestions": [suggestion.to_dict() for suggestion in self.found],
         }
 
     def _title(self) -> str:
@@ -245,23 +245,23 @@ class Suggestions(Listing, Sequence[Suggestion]):
 
     def _table(self, _: int) -> tuple[list[str], list[list[str]], str]:
         rows = [
-            [str(rank), one.kept.percent, one.sentence, one.notation]
-            for rank, one in enumerate(self.found, 1)
+            [str(rank), suggestion.kept.percent, suggestion.sentence, suggestion.notation]
+            for rank, suggestion in enumerate(self.found, 1)
         ]
         return ["rank", "keeps", "what to do", "release"], rows, ""
 
     def __str__(self) -> str:
-        asked = ", ".join(notations(self.release)) or "nothing said"
-        lines = [f"{self.outcome} under the policy {self.policy.name}: {asked}"]
+        statements = ", ".join(notations(self.release)) or "nothing said"
+        lines = [f"{self.outcome} under the policy {self.policy.name}: {statements}"]
         if self.safe_already:
             lines.append("  nothing has to change")
         else:
             lines += [f"  {self._came_out}: {self.searched.sentence}"]
             lines += ["  keeps: how close a reader still comes to the figures asked for", ""]
-        for rank, one in enumerate(self.found, 1):
-            lines.append(f"{rank}. keeps {one.kept.percent}: {one.notation}")
-            lines += [f"   - {change.sentence}" for change in one.changes]
-            if self.independent and not one.verdict.independent:
+        for rank, suggestion in enumerate(self.found, 1):
+            lines.append(f"{rank}. keeps {suggestion.kept.percent}: {suggestion.notation}")
+            lines += [f"   - {change.sentence}" for change in suggestion.changes]
+            if self.independent and not suggestion.verdict.independent:
                 lines.append(f"   {CANNOT_RERUN}")
         return "\n".join([*lines, "", self.warning])
 
