@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
-from cellbounds.model.splitting import Bound, Splitting, margin_axes
+from cellbounds.model.splitting import Splitting, SumBound, margin_axes
 
 SIGNS = (1, -1)
 
@@ -58,7 +58,7 @@ def test_what_is_proven_is_true(case) -> None:
     table, release, lower, upper = case
     splitting, truth = splitting_of(release, table, lower, upper), optima(release, lower, upper)
     asked = [(cell, side) for cell in range(table.domain.size) for side in (0, 1)]
-    answers = splitting.solve([Bound(np.array([c]), s) for c, s in asked], together=7)
+    answers = splitting.solve([SumBound(np.array([c]), s) for c, s in asked], together=7)
     for (cell, side), answer in zip(asked, answers, strict=True):
         assert answer.proven is not None
         assert answer.proven <= math.ceil(SIGNS[side] * truth[side][cell])
@@ -71,7 +71,7 @@ def test_converged_bounds_are_optimal_and_most_converge(case) -> None:
     table, release, lower, upper = case
     splitting, truth = splitting_of(release, table, lower, upper), optima(release, lower, upper)
     asked = [(cell, side) for cell in range(table.domain.size) for side in (0, 1)]
-    answers = splitting.solve([Bound(np.array([c]), s) for c, s in asked], together=7)
+    answers = splitting.solve([SumBound(np.array([c]), s) for c, s in asked], together=7)
     for (cell, side), answer in zip(asked, answers, strict=True):
         if answer.converged:
             assert answer.proven == math.ceil(SIGNS[side] * truth[side][cell])
@@ -100,7 +100,7 @@ def _laid_out(splitting: Splitting, values: list[Fraction]) -> list[Fraction]:
 def test_multipliers_of_margins_add_up_to_what_was_found(case) -> None:
     table, release, lower, upper = case
     splitting = splitting_of(release, table, lower, upper)
-    (answer,) = splitting.solve([Bound(np.array([0]), 1)], together=1)
+    (answer,) = splitting.solve([SumBound(np.array([0]), 1)], together=1)
     shape, axes = table.domain.shape, margin_axes(release)
     assert axes is not None
     weights = np.zeros(shape)
@@ -120,11 +120,11 @@ def test_sums_of_cells_and_bounds_that_a_table_meets() -> None:
     splitting = splitting_of(release, table, np.zeros_like(upper), upper)
     exact = cb.bounds(release, kind="linear")
     cells = [np.array([0, 1]), np.array([5])]
-    pair, single = splitting.solve([Bound(c, 1) for c in cells], together=2)
+    pair, single = splitting.solve([SumBound(c, 1) for c in cells], together=2)
     assert pair.proven is not None
     assert single.proven == math.ceil(-exact.upper.ravel()[5])
     assert -pair.proven <= exact.upper.ravel()[:2].sum()
-    met = Bound(cells[1], 1, -table.total)
+    met = SumBound(cells[1], 1, -table.total)
     (answer,) = splitting.solve([met], together=2)
     assert answer.turns <= single.turns
 

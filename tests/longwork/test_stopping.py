@@ -15,7 +15,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds import cli
-from cellbounds.disclosure.exploring.design_search import SearchState
+from cellbounds.disclosure.exploring.design_search import DesignSearchState
 from cellbounds.runtime import memory
 from cellbounds.runtime.progress import Progress
 
@@ -96,10 +96,10 @@ def test_two_searches_do_not_share_a_file(tmp_path):
     path = tmp_path / "search.jsonl"
     header = {"format": "f", "version": "1", "table": "ab", "options": "cd"}
     code = (
-        "import sys; from cellbounds.disclosure.exploring.design_search import SearchState;"
-        f"SearchState(sys.argv[1], {header!r}, [])"
+        "import sys; from cellbounds.disclosure.exploring.design_search import DesignSearchState;"
+        f"DesignSearchState(sys.argv[1], {header!r}, [])"
     )
-    with SearchState(path, header, []):
+    with DesignSearchState(path, header, []):
         ran = subprocess.run(
             [sys.executable, "-c", code, str(path)], capture_output=True, check=False
         )

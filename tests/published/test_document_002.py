@@ -11,7 +11,7 @@ import pytest
 
 import cellbounds as cb
 from cellbounds.papers import document002
-from cellbounds.papers.printed_figures import Comparison, printed_figures
+from cellbounds.papers.printed_figures import PrintedFigure, printed_figures
 from cellbounds.papers.reproduction import reproduce_papers
 from cellbounds.results import Posterior
 from cellbounds.utility import odds_ratios
@@ -356,7 +356,7 @@ def test_levels_of_status_are_alike():
     assert sum(map(Fraction, means)) == Fraction("93.8")
 
 
-def ordinary_figures(what: str) -> list[Comparison]:
+def ordinary_figures(what: str) -> list[PrintedFigure]:
     """What the document prints for its ordinary chain: means, medians or quantiles."""
     return [
         figure
@@ -499,7 +499,7 @@ def test_every_comparison_is_as_expected():
 
 def test_a_simulated_figure_that_is_too_far_off_shows():
     inside, outside = (
-        Comparison("002", "a table", "a mean", text, "19.36", tolerance=0.21)
+        PrintedFigure("002", "a table", "a mean", text, "19.36", tolerance=0.21)
         for text in ("19.3", "19.6")
     )
     assert inside.agrees and inside.as_expected

@@ -59,7 +59,7 @@ class SheetTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SheetLayout:
     """How to read sheets, where that is not to be found out.
 
     Attributes
@@ -88,7 +88,7 @@ class _Block:
     title: str
 
 
-def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
+def tables_in(grid: Grid, legend: Legend, layout: SheetLayout) -> list[SheetTable]:
     """Every table of a sheet; there may be none."""
     width = max((len(row) for row in grid.rows), default=0)
     rows = [[*row, *[""] * (width - len(row))] for row in grid.rows]
@@ -103,7 +103,7 @@ def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
     return tables
 
 
-def _looks_tidy(rows: list[list[str]], legend: Legend, layout: Layout) -> bool:
+def _looks_tidy(rows: list[list[str]], legend: Legend, layout: SheetLayout) -> bool:
     """Whether the first row names columns, one of them that of counts, and all rows have one.
 
     Labels may look like figures then.
@@ -210,7 +210,7 @@ class _Sheet:
     rows: list[list[str]]
     places: _Places
     legend: Legend
-    layout: Layout
+    layout: SheetLayout
 
     @property
     def names(self) -> list[str]:
@@ -218,7 +218,9 @@ class _Sheet:
         return [text.strip() for text in self.rows[0]]
 
 
-def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout) -> SheetTable:
+def _table(
+    where: str, grid: Grid, block: _Block, legend: Legend, layout: SheetLayout
+) -> SheetTable:
     title = " ".join(filter(None, [grid.title, block.title]))
     columns = [k for k in range(len(block.rows[0])) if any(_filled(row[k]) for row in block.rows)]
     rows = [[row[k] for k in columns] for row in block.rows]
@@ -345,7 +347,15 @@ def _tidy(sheet: _Sheet, labels: list[int], count: int) -> SheetTable:
     if others:
         notes.append(f"other columns are not read: {', '.join(map(repr, others))}")
     return SheetTable(
-        where, sheet.title, variables, cells, stands, {}, tuple(notes), True, tuple(percents)
+        where=where,
+        title=sheet.title,
+        variables=variables,
+        cells=cells,
+        places=stands,
+        depths={},
+        notes=tuple(notes),
+        tidy=True,
+        percents=tuple(percents),
     )
 
 
@@ -422,7 +432,15 @@ def _wide(sheet: _Sheet, header: int, index: int, told: tuple[str, ...]) -> Shee
     deep = {} if len(set(depths.values())) == 1 else {variables[index - 1]: depths}
     percents = tuple(SheetPercents(*kind, figures) for kind, figures in beside.items())
     return SheetTable(
-        where, sheet.title, tuple(variables), cells, stands, deep, (), False, percents
+        where=where,
+        title=sheet.title,
+        variables=tuple(variables),
+        cells=cells,
+        places=stands,
+        depths=deep,
+        notes=(),
+        tidy=False,
+        percents=percents,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.crosstabs import Layout, SheetTable, tables_in
+from cellbounds.data.crosstabs import SheetLayout, SheetTable, tables_in
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.formats.grids import grids_of
 from cellbounds.data.marks import Legend
@@ -66,7 +66,7 @@ def _crosstab(source: Any, encoding: str, delimiter: str, sheet: str | None) -> 
     try:
         known = None if delimiter == "," else delimiter
         grids = grids_of(source, encoding=encoding, delimiter=known, sheet=sheet)
-        tables = [table for grid in grids for table in tables_in(grid, legend, Layout())]
+        tables = [table for grid in grids for table in tables_in(grid, legend, SheetLayout())]
     except InvalidInput:  # whoever reads it otherwise says what is wrong
         return None
     if len(tables) != 1 or tables[0].tidy:

@@ -410,7 +410,15 @@ def audit(
         left = f"{answer.size - len(cells):,} of {answer.size:,} cells are not listed"
         verdict = replace(verdict, notes=(*verdict.notes, f"{left}: they were not worked out"))
     determines = () if table is None else tuple(nestings_in(with_known_structure(table)))
-    return Audit(release, answer, verdict, tuple(cells), table, start is not None, determines)
+    return Audit(
+        release=release,
+        answer=answer,
+        verdict=verdict,
+        cells=tuple(cells),
+        table=table,
+        start_used=start is not None,
+        determines=determines,
+    )
 
 
 def _cells(

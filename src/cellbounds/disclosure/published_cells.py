@@ -26,7 +26,7 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.solve import attainable, attainable_enough
 from cellbounds.statements import Release, Statement
-from cellbounds.statements.published import Published, Question
+from cellbounds.statements.published import Published, SheetQuestion
 from cellbounds.text import counted
 
 OUTER = (
@@ -198,14 +198,16 @@ def work_out(
         notes = (*notes, f"{counted(outer, 'cell is', 'cells are')} {OUTER}")
     seconds_taken = time.perf_counter() - begun
     return PublishedRisk(
-        published,
-        tables,
-        seconds_taken,
-        notes,
-        known.sentences,
-        policy,
-        () if policy is None else tuple(tuple(_findings(exposure, policy)) for exposure in tables),
-        answers,
+        published=published,
+        tables=tables,
+        seconds=seconds_taken,
+        notes=notes,
+        sentences=known.sentences,
+        policy=policy,
+        findings=()
+        if policy is None
+        else tuple(tuple(_findings(exposure, policy)) for exposure in tables),
+        answers=answers,
     )
 
 
@@ -250,7 +252,15 @@ def _findings(exposure: TableRisk, policy: Policy) -> Iterator[Finding]:
             if outcome is Outcome.UNDECIDED:
                 words += f"; {DEPENDS if values.settled else 'not settled in time'}"
             change = "" if outcome is Outcome.SAFE else f"{rule.lacks(values)}: hiding more"
-            yield Finding(rule.name, outcome, at, risk.labels, words, change, values)
+            yield Finding(
+                rule=rule.name,
+                outcome=outcome,
+                variables=at,
+                labels=risk.labels,
+                evidence=words,
+                change=change,
+                values=values,
+            )
 
 
 def _worked_out(
@@ -281,7 +291,7 @@ def _worked_out(
     return values_of, tuple(dict.fromkeys(notes)), tuple(answers)
 
 
-def _asked(release: Release, question: Question, budget: Budget) -> Attainable:
+def _asked(release: Release, question: SheetQuestion, budget: Budget) -> Attainable:
     """The answer of a question; of many cells only which are known exactly, at first."""
     asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
     if len(question.cells) < LARGE:

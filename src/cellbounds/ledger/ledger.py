@@ -34,7 +34,7 @@ from cellbounds.ledger.locations import Place
 from cellbounds.ledger.people import People
 from cellbounds.ledger.requests import Requests
 from cellbounds.ledger.serialization import plain_layout
-from cellbounds.ledger.transactions import Between, Change, ReleaseRequest, What
+from cellbounds.ledger.transactions import Between, ReleaseRequest, StateChange, What
 from cellbounds.ledger.versions import PublishedRelease, Tables, joined, kept_text, supplied
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, running, stopped_late
 from cellbounds.statements import Release, Statement
@@ -331,20 +331,20 @@ class Ledger:
         """
         named = None if policy is None else policy_of(policy)
 
-        def change(state: LedgerState) -> Change:
+        def change(state: LedgerState) -> StateChange:
             content = transactions.plain_rules(
                 state.domain,
                 state.policy if named is None else named,
                 independent=state.independent if independent is None else independent,
                 margins=(*state.protected, *protect),
             )
-            return Change("policy", content, table)
+            return StateChange("policy", content, table)
 
         return self._change(change, (who, why), budget, seconds)
 
     def _change(
         self,
-        change: Callable[[LedgerState], Change],
+        change: Callable[[LedgerState], StateChange],
         signed: Signed,
         budget: Budget,
         seconds: float | None,

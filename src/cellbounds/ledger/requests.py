@@ -282,7 +282,16 @@ class Requests:
         LedgerError
             If it was decided meanwhile.
         """
-        return self._decide(self.ledger.commit, number, who, why, table, alone, budget, seconds)
+        return self._decide(
+            act=self.ledger.commit,
+            number=number,
+            who=who,
+            why=why,
+            table=table,
+            alone=alone,
+            budget=budget,
+            seconds=seconds,
+        )
 
     def refuse(
         self,
@@ -296,7 +305,16 @@ class Requests:
         seconds: float | None = None,
     ) -> Request:
         """Refuse what was asked for; the verdict is recorded, its figures go."""
-        return self._decide(self.ledger.refuse, number, who, why, table, alone, budget, seconds)
+        return self._decide(
+            act=self.ledger.refuse,
+            number=number,
+            who=who,
+            why=why,
+            table=table,
+            alone=alone,
+            budget=budget,
+            seconds=seconds,
+        )
 
     def _decide(
         self,
@@ -362,15 +380,15 @@ def _request(asked: Entry, end: Entry | None, noted: dict[int, WaitingRequest]) 
     """A request as its entry has it, with what is noted of it while it waits, or its end."""
     content = asked.content
     request = Request(
-        asked.number,
-        asked.statements,
-        content["total"],
-        content["version"],
-        asked.who,
-        asked.why,
-        asked.at,
-        content["origin"],
-        content["batch"],
+        number=asked.number,
+        statements=asked.statements,
+        total=content["total"],
+        version=content["version"],
+        who=asked.who,
+        why=asked.why,
+        at=asked.at,
+        origin=content["origin"],
+        batch=content["batch"],
     )
     if end is None:
         try:

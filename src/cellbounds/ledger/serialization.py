@@ -93,14 +93,14 @@ def read_plain_policy(values: dict[str, Any]) -> Policy:
     True
     """
     return Policy(
-        values["name"],
-        values["title"],
-        values["description"],
-        tuple(map(rule_of, values["rule"])),
-        values["modelled_on"],
-        values["respondent"],
-        values.get("respondent_at_most"),
-        values.get("intruder", {}),
+        name=values["name"],
+        title=values["title"],
+        description=values["description"],
+        rules=tuple(map(rule_of, values["rule"])),
+        modelled_on=values["modelled_on"],
+        respondent=values["respondent"],
+        respondent_at_most=values.get("respondent_at_most"),
+        intruder=values.get("intruder", {}),
     )
 
 

@@ -185,7 +185,7 @@ def plain_rules(
     return {"policy": policy.to_dict(), "independent": independent, "protected": protected}
 
 
-class Change(NamedTuple):
+class StateChange(NamedTuple):
     """A change of the ledger itself: its entry, the tables at hand, and those to keep with it.
 
     No kind: the ledger is in this state by its last change.
@@ -208,16 +208,16 @@ class Change(NamedTuple):
         return Draft(self.kind, {**self.content, "judged": answer.summary()}, texts, answer)
 
 
-def finer_tables(state: LedgerState, tables: Table | Sequence[Table]) -> Change:
+def finer_tables(state: LedgerState, tables: Table | Sequence[Table]) -> StateChange:
     """Tables of additional variables, one for each version."""
     given = listed(tables)
     recorded = _brought(state, "refined")
     digests = sorted(bare(table).digest for table in given)
     if recorded and sorted(recorded["digests"]) == digests:
-        return Change("", {}, given)
+        return StateChange("", {}, given)
     finer = [bare(table) for table in check_refined(state, given)]
     content = {**plain_layout(finer[0]), "digests": [table.digest for table in finer]}
-    return Change("refined", content, finer, finer)
+    return StateChange("refined", content, finer, finer)
 
 
 Between = int | tuple[int, int | None] | None
@@ -229,7 +229,7 @@ def later_version(
     table: Table,
     earlier: Tables,
     known: dict[str, Between] | None = None,
-) -> Callable[[LedgerState], Change]:
+) -> Callable[[LedgerState], StateChange]:
     """A later version of the table, to which records were added.
 
     With what is `known` of how many were removed and added, some may have been removed too, or
@@ -238,17 +238,17 @@ def later_version(
     kind = "grown" if known is None else "revised"
     counted = {what: _checked_between(what, ends) for what, ends in (known or {}).items()}
 
-    def change(state: LedgerState) -> Change:
+    def change(state: LedgerState) -> StateChange:
         later = bare(check_version(state, table))
         recorded = {what: list(ends) for what, ends in counted.items()}
         content = {"digest": later.digest, **recorded}
         if content.items() <= _brought(state, kind).items():
-            return Change("", {}, [*listed(earlier), table])
+            return StateChange("", {}, [*listed(earlier), table])
         before = supplied(replace(state, independent=False), earlier, book.kept)
         assert before is not None  # without `independent` a missing table is an error
         check_change(before[-1], later, only_added=known is None)
         _check_stated(counted, before[-1], later)
-        return Change(kind, content, [*before, later], [later])
+        return StateChange(kind, content, [*before, later], [later])
 
     return change
 

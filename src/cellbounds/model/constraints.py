@@ -113,16 +113,16 @@ def _joined(
         for _, rows in blocks
     ]
     return System(
-        release,
-        np.concatenate([[0], np.cumsum(joined("widths"))]).astype(np.int64),
-        joined("cells"),
-        joined("coefficients"),
-        joined("lower"),
-        joined("upper"),
-        column([np.full(len(rows.widths), place) for place, rows in blocks]),
-        joined("figure"),
-        column(about_sum).astype(bool),
-        lists,
+        release=release,
+        starts=np.concatenate([[0], np.cumsum(joined("widths"))]).astype(np.int64),
+        cells=joined("cells"),
+        coefficients=joined("coefficients"),
+        lower=joined("lower"),
+        upper=joined("upper"),
+        statement=column([np.full(len(rows.widths), place) for place, rows in blocks]),
+        figure=joined("figure"),
+        about_sum=column(about_sum).astype(bool),
+        lists=lists,
     )
 
 

@@ -136,16 +136,16 @@ def raw_problem(system: System, size: int) -> Problem:
     if any((np.abs(part) >= WIDEST).any() for part in (system.coefficients, *limits)):
         raise TooMuchWork(TOO_WIDE)
     return Problem(
-        np.zeros(size, dtype=np.int64),
-        np.full(size, NO_UPPER, dtype=np.int64),
-        system.starts,
-        system.cells,
-        system.coefficients.astype(np.int64),
-        system.lower.astype(np.int64),
-        system.upper.astype(np.int64),
-        np.arange(system.row_count),
+        lower=np.zeros(size, dtype=np.int64),
+        upper=np.full(size, NO_UPPER, dtype=np.int64),
+        starts=system.starts,
+        cells=system.cells,
+        coefficients=system.coefficients.astype(np.int64),
+        row_lower=system.lower.astype(np.int64),
+        row_upper=system.upper.astype(np.int64),
+        origin=np.arange(system.row_count),
         # Limits are rows as well: what lies beyond the widest of them is out of reach.
-        tuple(
+        lists=tuple(
             (listed.cells, frozenset(v for v in listed.values if v < WIDEST))
             for listed in system.lists
         ),
@@ -318,15 +318,15 @@ def _without_fixed(problem: Problem) -> Presolved:
     if ((lower > 0) & empty).any() or ((upper < 0) & empty).any() or (lower > upper).any():
         raise InconsistentRelease("the published figures contradict each other")
     small = Problem(
-        problem.lower[left],
-        problem.upper[left],
-        np.concatenate([[0], np.cumsum(widths[~empty])]),
-        number[problem.cells[live]],
-        factors[live],
-        lower[~empty],
-        upper[~empty],
-        problem.origin[~empty],
-        _lists_left(problem, number),
+        lower=problem.lower[left],
+        upper=problem.upper[left],
+        starts=np.concatenate([[0], np.cumsum(widths[~empty])]),
+        cells=number[problem.cells[live]],
+        coefficients=factors[live],
+        row_lower=lower[~empty],
+        row_upper=upper[~empty],
+        origin=problem.origin[~empty],
+        lists=_lists_left(problem, number),
     )
     return Presolved(small, left, problem.lower)
 

@@ -76,7 +76,7 @@ def _limits_cells(release: Release, place: int) -> bool:
     return single and statement.bounds_counts and not statement.lists_values
 
 
-class Bound(NamedTuple):
+class SumBound(NamedTuple):
     """The least of a sum over some cells (side 0) or of its negative (side 1).
 
     `met` is what a table attains of it, in the same sense, or None.
@@ -244,7 +244,7 @@ class Splitting:
 
     def solve(
         self,
-        bounds: Sequence[Bound],
+        bounds: Sequence[SumBound],
         *,
         together: int | None = None,
         spent: Callable[[], bool] = lambda: False,
@@ -324,13 +324,13 @@ class _Turns:
 
     def __init__(self, space: Splitting, tables: bool) -> None:
         self._space, self._tables = space, tables
-        self._lines: list[tuple[int, Bound]] = []
+        self._lines: list[tuple[int, SumBound]] = []
         self._idle = self._turns = np.zeros(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    def add(self, lines: Sequence[tuple[int, Bound]]) -> None:
+    def add(self, lines: Sequence[tuple[int, SumBound]]) -> None:
         """Begin with more bounds, at the known table."""
         if not lines:
             return

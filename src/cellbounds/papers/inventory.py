@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TypeVar
 
-from cellbounds.papers.printed_figures import Comparison
+from cellbounds.papers.printed_figures import PrintedFigure
 from cellbounds.papers.times import Timing
 from cellbounds.text import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class InventoryEntry:
     """A table or figure of a document, and whether our figures agree with it."""
 
     document: str
@@ -22,26 +22,28 @@ class Entry:
     status: str
 
 
-def inventory(compared: Sequence[Comparison], times: Sequence[Timing]) -> list[Entry]:
+def inventory(compared: Sequence[PrintedFigure], times: Sequence[Timing]) -> list[InventoryEntry]:
     """What came of each table and figure of the documents that were compared."""
     text = (resources.files("cellbounds.papers") / "data" / "inventory.csv").read_text("utf-8")
     documents = {comparison.document for comparison in compared}
     return [
-        Entry(document, item, note or _status(document, places.split(";"), compared, times))
+        InventoryEntry(
+            document, item, note or _status(document, places.split(";"), compared, times)
+        )
         for document, item, places, note in list(csv.reader(text.splitlines()))[1:]
         if document in documents
     ]
 
 
 def _status(
-    document: str, places: list[str], compared: Sequence[Comparison], times: Sequence[Timing]
+    document: str, places: list[str], compared: Sequence[PrintedFigure], times: Sequence[Timing]
 ) -> str:
     lines = [*_compared(_at(document, places, compared)), *_timed(_at(document, places, times))]
     assert lines, f"document {document} has nothing at {places}"
     return "; ".join(lines)
 
 
-Line = TypeVar("Line", Comparison, Timing)
+Line = TypeVar("Line", PrintedFigure, Timing)
 
 
 def _at(document: str, places: list[str], lines: Sequence[Line]) -> list[Line]:
@@ -57,7 +59,7 @@ def _at(document: str, places: list[str], lines: Sequence[Line]) -> list[Line]:
     ]
 
 
-def _compared(lines: Sequence[Comparison]) -> Iterator[str]:
+def _compared(lines: Sequence[PrintedFigure]) -> Iterator[str]:
     missing = sorted({line.missing for line in lines if line.missing})
     odd = [line for line in lines if not line.missing and not line.as_expected]
     wrong = [line for line in lines if not line.missing and line.error and line.as_expected]

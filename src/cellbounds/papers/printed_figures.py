@@ -30,7 +30,7 @@ Or with the file that all figures of the place would need.
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PrintedFigure:
     """What a document prints, what we find, and why they differ if the document is wrong."""
 
     document: str
@@ -65,17 +65,25 @@ def _numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"[-\d.]+", text)]
 
 
-def printed_figures(document: str) -> list[Comparison]:
+def printed_figures(document: str) -> list[PrintedFigure]:
     """The figures that a document prints, with nothing beside them yet."""
     text = (resources.files("cellbounds.papers") / "data" / "printed.csv").read_text("utf-8")
     return [
-        Comparison(name, place, item, printed, "", error, float(tolerance or 0))
+        PrintedFigure(
+            document=name,
+            place=place,
+            item=item,
+            printed=printed,
+            ours="",
+            error=error,
+            tolerance=float(tolerance or 0),
+        )
         for name, place, item, printed, error, tolerance in csv.reader(text.splitlines())
         if name == document
     ]
 
 
-def beside(document: str, ours: Figures) -> list[Comparison]:
+def beside(document: str, ours: Figures) -> list[PrintedFigure]:
     """What a document prints with our figures beside it."""
     left: defaultdict[str, list[str]] = defaultdict(list)
     missing: dict[str, str] = {}

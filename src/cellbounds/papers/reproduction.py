@@ -16,8 +16,8 @@ from cellbounds.papers import (
     wright_smucker_2014,
 )
 from cellbounds.papers.data_files import DataFiles
-from cellbounds.papers.inventory import Entry, inventory
-from cellbounds.papers.printed_figures import Comparison, beside
+from cellbounds.papers.inventory import InventoryEntry, inventory
+from cellbounds.papers.printed_figures import PrintedFigure, beside
 from cellbounds.papers.times import Timing, timings
 from cellbounds.text import aligned, counted
 
@@ -37,9 +37,9 @@ FIELDS = ("document", "place", "item", "printed", "ours", "error")
 class Reproduction:
     """What the papers print beside ours: figures, times, and each table and figure as a whole."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PrintedFigure, ...]
     times: tuple[Timing, ...]
-    inventory: tuple[Entry, ...]
+    inventory: tuple[InventoryEntry, ...]
 
     @property
     def as_expected(self) -> bool:
@@ -137,7 +137,7 @@ def _timing(line: Timing) -> list[str]:
     return [line.document, line.place, line.data or "random", *size, digits, *printed, *ours]
 
 
-def _mark(figure: Comparison) -> str:
+def _mark(figure: PrintedFigure) -> str:
     if figure.agrees is None:
         return f"data not at hand: {figure.missing}"
     if figure.agrees:

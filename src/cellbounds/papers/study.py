@@ -94,14 +94,14 @@ def measured(counts: IntArray, digits: int | None, rounding: str | None = None) 
     # Exact fractions, rounded inwards: -(-x // 1) is the next whole number above.
     inner = np.asarray(linear.upper // 1 + (-linear.lower // 1), dtype=np.int64)
     return Measured(
-        1,
-        int(fixed.all()),
-        int(people.sum()),
-        int((fixed.all(axis=1) & people).sum()),
-        int(small.sum()),
-        int((small & fixed).sum()),
-        int(narrow.sum()),
-        int((narrow & (inner >= WIDTH)).sum()),
+        tables=1,
+        determined=int(fixed.all()),
+        rows=int(people.sum()),
+        rows_determined=int((fixed.all(axis=1) & people).sum()),
+        small=int(small.sum()),
+        small_determined=int((small & fixed).sum()),
+        narrow=int(narrow.sum()),
+        missed=int((narrow & (inner >= WIDTH)).sum()),
     )
 
 

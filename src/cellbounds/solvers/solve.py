@@ -156,7 +156,15 @@ def attainable(
     """
     begun = time.perf_counter()
     early = budget.share(SHARE).deadline
-    query, solution = _answered(release, "sharp", over, cells, start, budget, early)
+    query, solution = _answered(
+        release=release,
+        kind="sharp",
+        over=over,
+        cells=cells,
+        start=start,
+        budget=budget,
+        early=early,
+    )
     return _attainable(release, query, solution, time.perf_counter() - begun)
 
 
@@ -177,7 +185,16 @@ def attainable_enough(
     """
     begun = time.perf_counter()
     early = budget.share(SHARE).deadline
-    query, solution = _answered(release, "sharp", over, cells, start, budget, early, undecided)
+    query, solution = _answered(
+        release=release,
+        kind="sharp",
+        over=over,
+        cells=cells,
+        start=start,
+        budget=budget,
+        early=early,
+        undecided=undecided,
+    )
     return _attainable(release, query, solution, time.perf_counter() - begun)
 
 
@@ -226,7 +243,15 @@ def _answered(
         )
     if budget.checkpoint is not None:
         budget = resumable(budget, release, kind, names, chosen, start=start is not None)
-    query = Query(kind, names, budget, chosen, start, early, undecided)
+    query = Query(
+        kind=kind,
+        over=names,
+        budget=budget,
+        cells=chosen,
+        start=start,
+        early=early,
+        undecided=undecided,
+    )
     try:
         solution = solve(release, query)
         solution.settle()

@@ -163,14 +163,14 @@ class Conditional(Tabulated):
         self.strict = strict
         nobody = np.asarray(self._figures.missing.all(axis=1)) & (self.missing == "zero")
         self.intervals = RateReading(
-            self._figures,
-            self.digits,
-            self.rounding,
-            self.eps,
-            strict,
-            self.interval,
-            nobody,
-            self.notation,
+            figures=self._figures,
+            digits=self.digits,
+            rounding=self.rounding,
+            eps=self.eps,
+            strict=strict,
+            interval=self.interval,
+            nobody=nobody,
+            notation=self.notation,
         ).intervals()
 
     def _read(self, rates: object) -> None:

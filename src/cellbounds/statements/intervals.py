@@ -137,13 +137,13 @@ def rate_inequalities(
     says = held > 0
     if says.any():
         yield LinearRows(
-            held[says],
-            groups.cells[_ranges(begin, widths)][some],
-            narrowed(coefficients[some]),
-            lower[says],
-            upper[says],
-            rate[says],
-            about_sum[says],
+            widths=held[says],
+            cells=groups.cells[_ranges(begin, widths)][some],
+            coefficients=narrowed(coefficients[some]),
+            lower=lower[says],
+            upper=upper[says],
+            figure=rate[says],
+            about_sum=about_sum[says],
         )
 
 

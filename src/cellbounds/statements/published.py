@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.crosstabs import Layout
+from cellbounds.data.crosstabs import SheetLayout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.marks import Legend, legend_of
@@ -28,7 +28,7 @@ from cellbounds.statements.total import Total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class SheetQuestion:
     """Cells of one margin of a release, and where they stand in the table.
 
     Attributes
@@ -108,7 +108,7 @@ def release_of(tables: Sequence[PublishedTable], *, about: Domain | None = None)
     return Release(domain, [*statements, *_joined(totals)])
 
 
-def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Question]:
+def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[SheetQuestion]:
     """The cells of a table that show no count, by the margin of the release they belong to."""
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
     trees = _trees(tables)
@@ -119,7 +119,7 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Q
             whole, everybody = _everybody(trees)
             over, cell = (whole,), tuple(everybody.levels)
         asked.setdefault(over, []).append((cell, place))
-    return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
+    return [SheetQuestion(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
 
 def _trees(tables: Sequence[PublishedTable]) -> dict[str, Hierarchy]:
@@ -299,7 +299,7 @@ class Published:
     tables: tuple[PublishedTable, ...]
     release: Release
 
-    def questions(self) -> list[tuple[PublishedTable, Question]]:
+    def questions(self) -> list[tuple[PublishedTable, SheetQuestion]]:
         """The cells that do not show their count, table by table and margin by margin."""
         return [
             (table, question) for table in self.tables for question in questions(table, self.tables)
@@ -447,16 +447,16 @@ def read_published(
         shares = False if percents == "none" else () if percents == "total" else [percents]
     exact = base is None and below is None and law is None
     meaning = Meaning(
-        legend_of(marks, thousands),
-        hierarchies or {},
-        totals,
-        base,
-        rounding,
-        absent,
-        sums,
-        shares if exact else False,
+        legend=legend_of(marks, thousands),
+        hierarchies=hierarchies or {},
+        totals=totals,
+        base=base,
+        rounding=rounding,
+        absent=absent,
+        sums=sums,
+        percents=shares if exact else False,
     )
-    layout = Layout(header, index, count, None if variables is None else tuple(variables))
+    layout = SheetLayout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
     tables: list[PublishedTable] = []
     for source in sources:

@@ -135,7 +135,15 @@ class RateReading:
         low, high, scale = remainders.hull()
         scales = whole_array([scale] * len(shown), shown.shape)
         closed = np.zeros(low.shape, dtype=bool)
-        return RateIntervals(low, high, scales, closed, closed, self.nobody, remainders)
+        return RateIntervals(
+            low=low,
+            high=high,
+            scale=scales,
+            low_open=closed,
+            high_open=closed,
+            zero=self.nobody,
+            remainders=remainders,
+        )
 
 
 def plain_rule(values: dict[str, Any]) -> str:

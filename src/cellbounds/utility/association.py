@@ -231,7 +231,18 @@ def odds_ratios(
         if odd.any()
     )
     strata = two.domain.names[:-2]
-    return OddsRatios(rows, columns, strata, two.domain, wanted, added, ratios, lower, upper, notes)
+    return OddsRatios(
+        rows=rows,
+        columns=columns,
+        given=strata,
+        domain=two.domain,
+        level=wanted,
+        add=added,
+        ratios=ratios,
+        lower=lower,
+        upper=upper,
+        notes=notes,
+    )
 
 
 def _corners(cells: Any) -> tuple[Any, ...]:

@@ -366,7 +366,13 @@ def compare(
     distances = [(hellinger(true, table), total_variation(true, table)) for table in same]
     apart, moved = zip(*distances, strict=True)
     return UtilityComparison(
-        names, association.checked_level(level), apart, moved, in_pairs, models, tuple(notes)
+        copies=names,
+        level=association.checked_level(level),
+        hellinger=apart,
+        total_variation=moved,
+        pairs=in_pairs,
+        loglinear=models,
+        notes=tuple(notes),
     )
 
 

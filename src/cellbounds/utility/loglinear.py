@@ -498,4 +498,12 @@ def compared(true: LoglinearFit, other: LoglinearFit) -> LoglinearComparison:
     notes = [f"true table: {note}" for note in true.notes]
     notes += [f"other table: {note}" for note in other.notes]
     apart = distance_of(*both)
-    return LoglinearComparison(true, other, log_ratio, largest, term, apart, tuple(notes))
+    return LoglinearComparison(
+        true=true,
+        other=other,
+        largest_log_ratio=log_ratio,
+        largest_term_difference=largest,
+        term=term,
+        hellinger=apart,
+        notes=tuple(notes),
+    )

@@ -124,7 +124,7 @@ def _rules(path: Path, properties: Any, config: dict[str, Any]) -> Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class AcroSheet:
     """A table as pandas writes it: names and labels of both sides, and the fields between."""
 
     names: tuple[str, ...]
@@ -168,7 +168,7 @@ def _with_totals(labels: tuple[str, ...]) -> tuple[str, ...]:
     return (MARGIN,) * len(labels) if whole else labels
 
 
-def _sheet(where: str, lines: list[list[str]], names: list[str]) -> Sheet:
+def _sheet(where: str, lines: list[list[str]], names: list[str]) -> AcroSheet:
     width = len(lines[0])
     if any(len(line) != width for line in lines) or len(lines) < 2:
         raise InvalidInput(
@@ -192,7 +192,7 @@ def _sheet(where: str, lines: list[list[str]], names: list[str]) -> Sheet:
         raise InvalidInput(f"{where}: labels and counts cannot be told apart; fetch it again")
     columns = list(zip(*(line[size:] for line in heads), strict=True))
     rows = [tuple(line[:size]) for line in body]
-    return Sheet((*index, *levels), rows, columns, [line[size:] for line in body])
+    return AcroSheet((*index, *levels), rows, columns, [line[size:] for line in body])
 
 
 def _filled(line: Sequence[str]) -> int:
@@ -208,7 +208,7 @@ def _labels_before_counts(body: list[list[str]]) -> int:
     return 0
 
 
-def _counts_only(sheet: Sheet) -> Sheet | None:
+def _counts_only(sheet: AcroSheet) -> AcroSheet | None:
     """The columns that count, of a pivot table: levels without a name say which statistic it is."""
     size = len(sheet.rows[0])
     levels = sheet.names[size:]
@@ -219,7 +219,7 @@ def _counts_only(sheet: Sheet) -> Sheet | None:
     named = [k for k in range(len(levels)) if k not in unnamed]
     if not kept or not named:
         return None
-    return Sheet(
+    return AcroSheet(
         (*sheet.names[:size], *(levels[k] for k in named)),
         sheet.rows,
         [tuple(sheet.columns[k][level] for level in named) for k in kept],

@@ -54,7 +54,7 @@ _QUOTED = re.compile(r'\s*"(?:[^"]|"")*"\s*')
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LineLayout:
     """Where things stand on a line, as places of fields; -1: nowhere.
 
     Attributes
@@ -169,7 +169,7 @@ def _quoted_codes(text: str) -> int:
 
 def _layout(
     where: str, text: str, lines: list[list[str]], metadata: Metadata | None, reading: Reading
-) -> Layout:
+) -> LineLayout:
     if metadata is not None and len(metadata.columns) == len(lines[0]):
         return _declared(where, metadata, reading)
     header = (
@@ -213,7 +213,7 @@ def _names(header: Sequence[str], size: int, metadata: Metadata | None) -> tuple
     return tuple(f"V{place}" for place in range(1, size + 1))
 
 
-def _declared(where: str, metadata: Metadata, reading: Reading) -> Layout:
+def _declared(where: str, metadata: Metadata, reading: Reading) -> LineLayout:
     """The columns as the metadata has them."""
     roles = [column.role for column in metadata.columns]
     names = [column.name for column in metadata.columns]
@@ -242,7 +242,7 @@ def _declared(where: str, metadata: Metadata, reading: Reading) -> Layout:
     shadowed = roles[len(codes) : len(codes) + 3] == ["value", "frequency", "shadow"]
     words = f"a tau-ARGUS table by {metadata.where.name}, counts in {chosen!r}"
     words += "".join(f"; {name!r} is a magnitude and is not read" for name in values if counts)
-    return Layout(
+    return LineLayout(
         codes,
         names.index(chosen),
         roles.index("status") if "status" in roles else -1,
@@ -253,7 +253,7 @@ def _declared(where: str, metadata: Metadata, reading: Reading) -> Layout:
     )
 
 
-def _headed(where: str, header: list[str], names: tuple[str, ...], reading: Reading) -> Layout:
+def _headed(where: str, header: list[str], names: tuple[str, ...], reading: Reading) -> LineLayout:
     """Type 2: names of the variables and of the response; Status or the unrounded values last."""
     size, rest = len(names), [name.strip() for name in header[len(names) :]]
     if reading.count is not None and reading.count not in rest:
@@ -267,7 +267,7 @@ def _headed(where: str, header: list[str], names: tuple[str, ...], reading: Read
     true = size + rest.index(f"{stem}_Orig") if f"{stem}_Orig" in rest else -1
     words = "a tau-ARGUS pivot table (type 2)"
     rounded = stem != rest[0]
-    return Layout(names, place, status, true, words, _no_counts(), header=True, rounded=rounded)
+    return LineLayout(names, place, status, true, words, _no_counts(), header=True, rounded=rounded)
 
 
 def _no_counts() -> str:
@@ -276,7 +276,7 @@ def _no_counts() -> str:
     )
 
 
-def _by_content(where: str, body: list[list[str]], names: tuple[str, ...]) -> Layout:
+def _by_content(where: str, body: list[list[str]], names: tuple[str, ...]) -> LineLayout:
     """Files without a header: SBS, intermediate, or codes and values."""
     size = len(names)
     width = min(map(len, body))
@@ -284,21 +284,21 @@ def _by_content(where: str, body: list[list[str]], names: tuple[str, ...]) -> La
         marks = {line[place].strip().upper() for line in body}
         if marks <= _SBS and marks & set("VABCFD") and place == size + 2:
             words = "a tau-ARGUS SBS file (type 4)"
-            return Layout(names, size + 1, place, words=words, complete=True)
+            return LineLayout(names, size + 1, place, words=words, complete=True)
         if marks <= _INTERMEDIATE and marks:
             return _intermediate(where, names, place - size, width - place - 1, place)
     if width == size + 1:
-        return Layout(
+        return LineLayout(
             names, size, words="tau-ARGUS codes and values (type 3)", magnitude=_no_counts()
         )
     last = [line[width - 1].strip() for line in body]
     numbers = all(each.isdecimal() and int(each[:4]) in STATUS_NUMBERS for each in last)
     if width == size + 2 and numbers:
         words = "tau-ARGUS codes, values and statuses (type 3)"
-        return Layout(names, size, size + 1, words=words, magnitude=_no_counts())
+        return LineLayout(names, size, size + 1, words=words, magnitude=_no_counts())
     if width == size + 2:
         words = "a tau-ARGUS table of values and frequencies"
-        return Layout(names, size + 1, words=words)
+        return LineLayout(names, size + 1, words=words)
     raise InvalidInput(
         f"{where}: {width - size} columns stand after the codes and none has a status; name its "
         "metadata (--metadata FILE.rda)"
@@ -307,12 +307,12 @@ def _by_content(where: str, body: list[list[str]], names: tuple[str, ...]) -> La
 
 def _intermediate(
     where: str, names: tuple[str, ...], before: int, after: int, place: int
-) -> Layout:
+) -> LineLayout:
     """Type 5: value; frequency; shadow; cost; largest ones; status; protection levels; audit."""
     size = len(names)
     if before == 1 or (before == 2 and after):
         words = "a tau-ARGUS frequency table (type 5)"
-        return Layout(names, size, place, words=words, magnitude=_no_counts())
+        return LineLayout(names, size, place, words=words, magnitude=_no_counts())
     if before == 3 and not after:
         raise InvalidInput(
             f"{where}: three columns stand before the status, which may be a frequency or the "
@@ -321,11 +321,11 @@ def _intermediate(
     words = "a tau-ARGUS intermediate table (type 5), counts in its frequency column"
     # With four columns or more, the third is the shadow: the value before it was rounded.
     true = size + 2 if before >= 4 else -1
-    return Layout(names, size + 1, place, true, words=words)
+    return LineLayout(names, size + 1, place, true, words=words)
 
 
 def _line(
-    where: str, number: int, fields: list[str], layout: Layout, metadata: Metadata | None
+    where: str, number: int, fields: list[str], layout: LineLayout, metadata: Metadata | None
 ) -> Line:
     at = f"{where}, line {number}"
     size = len(layout.names)
@@ -342,7 +342,7 @@ def _line(
 
 def _trees(
     path: Path,
-    layout: Layout,
+    layout: LineLayout,
     metadata: Metadata | None,
     reading: Reading,
     cells: Sequence[Line],
@@ -374,7 +374,7 @@ def _trees(
 
 
 def _rounded(
-    body: list[list[str]], cells: list[Line], layout: Layout
+    body: list[list[str]], cells: list[Line], layout: LineLayout
 ) -> tuple[list[Line], list[str]]:
     """Cells after controlled rounding: what is shown is the rounded figure.
 
@@ -399,7 +399,7 @@ def _rounded(
     return shown, notes
 
 
-def _is_rounded(body: list[list[str]], layout: Layout) -> bool:
+def _is_rounded(body: list[list[str]], layout: LineLayout) -> bool:
     """Whether shadows are the frequencies and values are not: these were counts, then rounded."""
     if layout.true < 0:
         return False

@@ -188,19 +188,19 @@ def explore(
         signal = choice.sentence
         best = None if choice.place is None else sorted(judged).index(choice.place)
     return Frontier(
-        tuple(replace(judged[k], table=table) for k in sorted(judged)),
-        tuple(
+        designs=tuple(replace(judged[k], table=table) for k in sorted(judged)),
+        left_out=tuple(
             LeftOut(designs[k], result)
             for k, result in sorted(results.items())
             if isinstance(result, str)
         ),
-        len(designs),
-        measures.policy,
-        measures.independent,
-        measures.use,
-        time.perf_counter() - begun,
-        best,
-        signal,
+        planned=len(designs),
+        policy=measures.policy,
+        independent=measures.independent,
+        use=measures.use,
+        seconds=time.perf_counter() - begun,
+        chosen=best,
+        signal=signal,
     )
 
 
@@ -260,7 +260,7 @@ def _search(
         state, path = None, effort.checkpoint
         if path is not None and not isinstance(path, Checkpoint):
             header = header_of(table, designs, measures)
-            state = stack.enter_context(SearchState(path, header, designs))
+            state = stack.enter_context(DesignSearchState(path, header, designs))
             results |= state.found
         # Designs that publish the same variables and levels share their work.
         left = [(k, design) for k, design in enumerate(designs) if k not in results]
@@ -547,7 +547,7 @@ def _name_of(utility: Callable[..., float] | None) -> str | None:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-class SearchState:
+class DesignSearchState:
     """What was found so far, in a file that is created if it is not there.
 
     Examples
@@ -555,7 +555,7 @@ class SearchState:
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "search.jsonl"
     >>> header = {"format": SEARCH.format, "version": "1", "table": "ab", "options": "cd"}
-    >>> with SearchState(path, header, []) as state:
+    >>> with DesignSearchState(path, header, []) as state:
     ...     state.found
     {}
     """
@@ -578,7 +578,7 @@ class SearchState:
         """Keep what was found about the design at a place."""
         self._checkpoint.add(DESIGN, {"place": place, **judged.found()})
 
-    def __enter__(self) -> SearchState:
+    def __enter__(self) -> DesignSearchState:
         return self
 
     def __exit__(self, *_: object) -> None:

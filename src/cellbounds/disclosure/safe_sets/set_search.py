@@ -27,7 +27,7 @@ Facts = list[tuple[int, Outcome]]
 
 
 @dataclass(slots=True, eq=False)
-class Knowledge:
+class KnownSets:
     """The largest sets known to be safe, the smallest known to be unsafe, and what is open.
 
     For monotone rules a subset of a safe set is safe, a superset of an unsafe one unsafe.
@@ -56,7 +56,7 @@ class Knowledge:
     finished: bool = False
 
     @classmethod
-    def of_every(cls, candidates: Candidates, every: list[int], judged: Facts) -> Knowledge:
+    def of_every(cls, candidates: Candidates, every: list[int], judged: Facts) -> KnownSets:
         """What is known once sets were judged by themselves."""
         known = cls(candidates, judged=dict(judged), every=every)
         known.finished = len(known.judged) == len(every)
@@ -68,7 +68,7 @@ class Knowledge:
                 known.unsafe.append(chosen)
         return known
 
-    def copy(self) -> Knowledge:
+    def copy(self) -> KnownSets:
         """The same, to be changed by somebody else."""
         return replace(self, judged=dict(self.judged))  # lists are replaced, not changed
 
@@ -200,15 +200,15 @@ def _outcome(cases: Sequence[Case], budget: Budget) -> Outcome:
     return judged(cases, budget.quiet(), decisive=True)[0].outcome if cases else Outcome.SAFE
 
 
-def search(judged: SetJudge, effort: Budget) -> Knowledge:
+def search(judged: SetJudge, effort: Budget) -> KnownSets:
     """All that can be known within the budget, for monotone rules."""
-    known = Knowledge(judged.candidates)
+    known = KnownSets(judged.candidates)
     with suppress(Late):  # what was judged so far is known
         _search(judged, known, effort)
     return known
 
 
-def _search(judged: SetJudge, known: Knowledge, effort: Budget) -> None:
+def _search(judged: SetJudge, known: KnownSets, effort: Budget) -> None:
     while not effort.spent:
         sets = _to_look_into(known)
         if not sets:
@@ -227,7 +227,7 @@ def _search(judged: SetJudge, known: Knowledge, effort: Budget) -> None:
         known.walls = [*known.walls, *open_sets]
 
 
-def _to_look_into(known: Knowledge) -> list[int]:
+def _to_look_into(known: KnownSets) -> list[int]:
     sets: list[int] = []
     while len(sets) < AT_ONCE:
         chosen = known.open_set(also=sets)
@@ -237,14 +237,14 @@ def _to_look_into(known: Knowledge) -> list[int]:
     return sets
 
 
-def _looked_into(judged: SetJudge, known: Knowledge, chosen: int, until: Until) -> Facts:
+def _looked_into(judged: SetJudge, known: KnownSets, chosen: int, until: Until) -> Facts:
     """Run by a worker."""
     before = set(known.judged)
     _look_into(judged, known, chosen, Budget.until(until.deadline))
     return [(some, outcome) for some, outcome in known.judged.items() if some not in before]
 
 
-def _look_into(judged: SetJudge, known: Knowledge, chosen: int, effort: Budget) -> None:
+def _look_into(judged: SetJudge, known: KnownSets, chosen: int, effort: Budget) -> None:
     """Judge a set. If it is unsafe, find a smallest unsafe one in it; if undecided, a safe one."""
 
     def ask(one: int) -> Outcome:
@@ -298,7 +298,7 @@ def _steps(candidates: Candidates, first: int, last: int) -> list[int]:
     return steps
 
 
-def judge_all(judged: SetJudge, effort: Budget) -> Knowledge:
+def judge_all(judged: SetJudge, effort: Budget) -> KnownSets:
     """Every set by itself, the largest first, as far as the budget goes."""
     sets = closed_sets(judged.candidates)
     effort.say(0, len(sets))
@@ -310,7 +310,7 @@ def judge_all(judged: SetJudge, effort: Budget) -> Knowledge:
         for place, outcome in outcomes:
             if outcome is not None:
                 facts.append((sets[place], outcome))
-    return Knowledge.of_every(judged.candidates, sets, facts)
+    return KnownSets.of_every(judged.candidates, sets, facts)
 
 
 def _judged(judged: SetJudge, chosen: int, until: Until) -> Outcome | None:

@@ -152,7 +152,15 @@ def suggest(
         suggestions = tuple(keeps.suggestion(suggestion) for _, suggestion in found)
     spent = time.monotonic() - begun
     held = strong or independent is True
-    return Suggestions(release, chosen, verdict, suggestions, searched, held, spent)
+    return Suggestions(
+        release=release,
+        policy=chosen,
+        verdict=verdict,
+        found=suggestions,
+        searched=searched,
+        independent=held,
+        seconds=spent,
+    )
 
 
 class _StrongSearch:

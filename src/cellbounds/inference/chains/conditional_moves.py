@@ -87,17 +87,17 @@ class RateRows:
             bottom = math.lcm(*(rate.denominator for rate in figures)) if known else 0
             nominal.append(own_step if whole else bottom)
         return cls(
-            problem.rows.tolist(),
-            problem.width,
-            ~shapes.exact,
-            np.where(shapes.exact, shapes.share, 0).tolist(),
-            problem.scale.tolist(),
-            (shapes.low + shapes.high).tolist(),
-            step,
-            nominal,
-            max(np.where(shapes.exact.all(axis=1), 0, shapes.reach).tolist(), default=0),
-            facts.total.upper,
-            facts.total.exact is not None,
+            places=problem.rows.tolist(),
+            width=problem.width,
+            free=~shapes.exact,
+            share=np.where(shapes.exact, shapes.share, 0).tolist(),
+            scale=problem.scale.tolist(),
+            weights=(shapes.low + shapes.high).tolist(),
+            step=step,
+            nominal=nominal,
+            reach=max(np.where(shapes.exact.all(axis=1), 0, shapes.reach).tolist(), default=0),
+            total=facts.total.upper,
+            fixed_total=facts.total.exact is not None,
         )
 
     @property

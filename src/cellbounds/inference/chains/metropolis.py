@@ -222,7 +222,15 @@ def run_chain(
     # Moves that are drawn all keep the summed table: the other family is empty.
     two_step = proposal == "two-step" and moves.sampler is None
     law = _law(weights, latent)
-    model = ChainModel(limits, law, sums, listed, moves.sampler, thin, two_step)
+    model = ChainModel(
+        limits=limits,
+        weights=law,
+        sums=sums,
+        moves=listed,
+        sampler=moves.sampler,
+        thin=thin,
+        two_step=two_step,
+    )
     states = [
         ChainState(
             np.concatenate([counts, rows @ counts]),

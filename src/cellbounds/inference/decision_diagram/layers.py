@@ -105,7 +105,17 @@ def partial_sums(total: LinearSum, rank: IntArray, lower: IntArray, upper: IntAr
         alike[:-1] = False
     same = np.where(alike, safe_low - low, 0)
     more = np.where(alike, safe_high - safe_low, 0)
-    return PartialSums(total, places, factors, low, high, same, more, rest_least, rest_most)
+    return PartialSums(
+        total=total,
+        places=places,
+        factors=factors,
+        low=low,
+        high=high,
+        same=same,
+        more=more,
+        rest_least=rest_least,
+        rest_most=rest_most,
+    )
 
 
 class DiagramLayer(NamedTuple):
@@ -147,7 +157,16 @@ class DiagramLayer(NamedTuple):
         firsts = np.zeros((nodes, len(lowers)), np.int32)
         sizes, goals, numbers = (np.zeros(size, np.int32) for size in (nodes, nodes, 0))
         slopes, step = np.append(1, others.slope), int(transition.moving > 0)
-        return cls(lowers, spans, slopes, step, firsts, sizes, goals, numbers)
+        return cls(
+            lowers=lowers,
+            spans=spans,
+            slopes=slopes,
+            step=step,
+            firsts=firsts,
+            sizes=sizes,
+            goals=goals,
+            numbers=numbers,
+        )
 
     def part(self, own: slice) -> DiagramLayer:
         """Some of its nodes, in the same memory."""
@@ -333,20 +352,20 @@ def transitions_of(
         begins = np.cumsum([0, *map(len, allowed)])[:-1]
         transitions.append(
             Transition(
-                lowest,
-                highest,
-                len(placed.rise),
-                len(moving),
-                bool((after.more[: len(moving)] > 0).any()),
-                place_low,
-                factor,
-                _whole(origin_low),
-                _completing(partial, placed, group[1:], rows, bounds),
-                before,
-                after,
-                _digits(_laid_out([*spans, *widths[len(moving) :]])),
-                np.where([len(own) > 0 for own in allowed], begins, -1),
-                np.concatenate([np.zeros(0, dtype=bool), *allowed]),
+                lower=lowest,
+                upper=highest,
+                touched=len(placed.rise),
+                moving=len(moving),
+                merging=bool((after.more[: len(moving)] > 0).any()),
+                place_low=place_low,
+                factor=factor,
+                origin_low=_whole(origin_low),
+                others=_completing(partial, placed, group[1:], rows, bounds),
+                before=before,
+                after=after,
+                lines=_digits(_laid_out([*spans, *widths[len(moving) :]])),
+                listed=np.where([len(own) > 0 for own in allowed], begins, -1),
+                allowed=np.concatenate([np.zeros(0, dtype=bool), *allowed]),
             )
         )
         stage |= then
@@ -476,13 +495,13 @@ def _completing(
     gain = _whole([[own.get(at, 0) for at in others] for own in touched])
     lower, upper = (ends[others].astype(np.int64) for ends in bounds)
     return CompletingCells(
-        _whole([rows.index(k) for k in equations]),
-        _whole([placed.factors[k][at] for k, at in zip(equations, others, strict=True)]),
-        _whole([partial[k].total.lower for k in equations]),
-        lower,
-        upper,
-        _whole([placed.slopes[at] for at in others]),
-        gain.reshape(len(touched), len(others)),
+        row=_whole([rows.index(k) for k in equations]),
+        sign=_whole([placed.factors[k][at] for k, at in zip(equations, others, strict=True)]),
+        limit=_whole([partial[k].total.lower for k in equations]),
+        lower=lower,
+        upper=upper,
+        slope=_whole([placed.slopes[at] for at in others]),
+        gain=gain.reshape(len(touched), len(others)),
     )
 
 

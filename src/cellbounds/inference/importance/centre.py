@@ -81,19 +81,19 @@ def make_centre(plan: SamplingPlan, shapes: FloatArray, factors: FloatArray) -> 
     low = np.concatenate([np.zeros(cells), bottom[loose]])
     high = np.concatenate([_own_limits(plan), top[loose]])
     return Centre(
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int64),
-        matrix.data,
-        np.concatenate([np.where(equal, problem.row_lower, 0), np.zeros(len(widths))]),
-        low,
-        high,
-        np.concatenate([shapes, np.ones(len(loose))]),
-        np.concatenate([np.log(factors), np.zeros(len(loose))]),
-        np.cumsum([0, *np.ones(cells, dtype=np.int64), *widths]),
-        np.concatenate([np.arange(cells), members]),
-        _beginning(low, high, plan.upper[:cells]),
-        rows,
-        _affordable(unknowns, rows + len(widths), cells + len(widths)),
+        starts=matrix.indptr.astype(np.int64),
+        rows=matrix.indices.astype(np.int64),
+        factors=matrix.data,
+        right=np.concatenate([np.where(equal, problem.row_lower, 0), np.zeros(len(widths))]),
+        low=low,
+        high=high,
+        shape=np.concatenate([shapes, np.ones(len(loose))]),
+        log_factor=np.concatenate([np.log(factors), np.zeros(len(loose))]),
+        member_starts=np.cumsum([0, *np.ones(cells, dtype=np.int64), *widths]),
+        members=np.concatenate([np.arange(cells), members]),
+        means=_beginning(low, high, plan.upper[:cells]),
+        first_sum=rows,
+        used=_affordable(unknowns, rows + len(widths), cells + len(widths)),
     )
 
 
@@ -153,16 +153,16 @@ def workspace(centre: Centre) -> Workspace:
     """Working arrays for a centre."""
     unknowns, rows = len(centre.low), len(centre.right) if centre.used else 0
     return Workspace(
-        np.zeros(unknowns, dtype=np.bool_),
-        centre.means.copy(),
-        np.zeros(unknowns),
-        np.zeros(unknowns),
-        np.zeros(unknowns),
-        np.zeros(len(centre.right), dtype=np.int64),
-        np.zeros(rows),
-        np.zeros(rows),
-        np.zeros(rows),
-        np.zeros((rows, rows)),
+        fixed=np.zeros(unknowns, dtype=np.bool_),
+        means=centre.means.copy(),
+        slopes=np.zeros(unknowns),
+        spreads=np.zeros(unknowns),
+        steps=np.zeros(unknowns),
+        number=np.zeros(len(centre.right), dtype=np.int64),
+        right=np.zeros(rows),
+        prices=np.zeros(rows),
+        other=np.zeros(rows),
+        matrix=np.zeros((rows, rows)),
     )
 
 

@@ -214,7 +214,15 @@ class ImportanceDraws:
         dead, draws = self.attempts - len(self.counts), self.attempts
         top = float(self.log_weights.max(initial=-np.inf))
         if top == -np.inf:
-            return Estimate(0.0, -math.inf, math.nan, draws, draws, 0.0, self.counted)
+            return Estimate(
+                value=0.0,
+                log_value=-math.inf,
+                relative_error=math.nan,
+                draws=draws,
+                dead_ends=draws,
+                effective_size=0.0,
+                counted=self.counted,
+            )
         weights = np.exp(self.log_weights - top)
         mean = math.fsum(weights) / draws
         # Dead ends are draws of weight zero.
@@ -222,7 +230,15 @@ class ImportanceDraws:
         error = math.sqrt(squares / max(draws - 1, 1) / draws) / mean if draws > 1 else math.inf
         log_value = math.log(mean) + top
         value = math.exp(log_value) if log_value < 709 else math.inf
-        return Estimate(value, log_value, error, draws, dead, self.effective_size, self.counted)
+        return Estimate(
+            value=value,
+            log_value=log_value,
+            relative_error=error,
+            draws=draws,
+            dead_ends=dead,
+            effective_size=self.effective_size,
+            counted=self.counted,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -178,7 +178,16 @@ def make_plan(release: Release) -> SamplingPlan:
     # Sums first, narrow ranges before wide ones: what is narrow has few values to get wrong, and
     # what is left to the end is determined by the rest.
     order = np.lexsort((upper - lower, np.arange(len(lower)) < len(free)))
-    return SamplingPlan(presolved.fixed, free, small, matrix, tuple(groups), lower, upper, order)
+    return SamplingPlan(
+        fixed=presolved.fixed,
+        free=free,
+        problem=small,
+        matrix=matrix,
+        members=tuple(groups),
+        lower=lower,
+        upper=upper,
+        order=order,
+    )
 
 
 def _groups(

@@ -296,19 +296,19 @@ def row_shapes(problem: RowProblem) -> RowShapes:
         # Every sum from one unit on is possible (docs/theory/largest-remainder.md).
         reach = np.where(problem.figures[:, 0] >= 0, problem.unit - 1, reach)
     return RowShapes(
-        scale,
-        impossible,
-        low,
-        high,
-        low_open,
-        high_open,
-        exact,
-        share,
-        step,
-        reach,
-        of_all,
-        problem.figures,
-        problem.unit,
+        scale=scale,
+        impossible=impossible,
+        low=low,
+        high=high,
+        low_open=low_open,
+        high_open=high_open,
+        exact=exact,
+        share=share,
+        step=step,
+        reach=reach,
+        reach_of_all=of_all,
+        figures=problem.figures,
+        unit=problem.unit,
     )
 
 

@@ -471,7 +471,16 @@ def solve_rows(rows: DistinctRows) -> FeasibleRows:
         feasible = feasible[: len(sets)]
     if not all(feasible):
         raise unreachable(problem)
-    return FeasibleRows(problem, shapes, rows.kind, copies, evaluator, sums, feasible, slack)
+    return FeasibleRows(
+        problem=problem,
+        shapes=shapes,
+        kind=rows.kind,
+        copies=copies,
+        evaluator=evaluator,
+        sums=sums,
+        feasible=feasible,
+        slack=slack,
+    )
 
 
 def range_row(give: int) -> OffsetSet:

@@ -66,7 +66,15 @@ class GroupedConditional:
         layout = make_layout(held, held.conditional.variables)
         rows = solve_rows(distinct_rows(layout.problem))
         places = query.places(facts.release.domain)
-        return GroupedSolution(facts.release, layout, places, rows, None, query.over, groups)
+        return GroupedSolution(
+            _release=facts.release,
+            _layout=layout,
+            places=places,
+            _distinct=rows,
+            _ends=None,
+            _over=query.over,
+            _groups=groups,
+        )
 
 
 def _asked_columns(facts: ConditionalFacts, over: tuple[str, ...]) -> list[str]:

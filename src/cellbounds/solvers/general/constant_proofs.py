@@ -151,15 +151,17 @@ class _Peeling:
         # Limits as far as the table is from them: what matters is at which of them it stands.
         room_below, room_above = self._may_fall[row_numbers], self._may_rise[row_numbers]
         small = Problem(
-            problem.lower[numbers],
-            problem.upper[numbers],
-            np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(row_numbers)))]),
-            number[cells],
-            np.ones(len(cells), dtype=np.int64),
-            local - room_below,
-            local + room_above,
-            np.arange(len(row_numbers)),
-            (),
+            lower=problem.lower[numbers],
+            upper=problem.upper[numbers],
+            starts=np.concatenate(
+                [[0], np.cumsum(np.bincount(places, minlength=len(row_numbers)))]
+            ),
+            cells=number[cells],
+            coefficients=np.ones(len(cells), dtype=np.int64),
+            row_lower=local - room_below,
+            row_upper=local + room_above,
+            origin=np.arange(len(row_numbers)),
+            lists=(),
         )
         return small, numbers, row_numbers
 

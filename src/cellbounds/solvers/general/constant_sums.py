@@ -209,15 +209,15 @@ class Inwards(NamedTuple):
         entries = np.argsort(np.concatenate([self.rows, self.rows]), kind="stable")
         nothing = np.zeros(count, dtype=np.int64)
         directions = Problem(
-            np.zeros(2 * many, dtype=np.int64),
-            np.repeat([1, NO_UPPER], many),
-            2 * self.starts,
-            np.concatenate([self.places, many + self.places])[entries],
-            np.concatenate([self.factors, self.factors])[entries],
-            nothing,
-            nothing,
-            np.arange(count),
-            (),
+            lower=np.zeros(2 * many, dtype=np.int64),
+            upper=np.repeat([1, NO_UPPER], many),
+            starts=2 * self.starts,
+            cells=np.concatenate([self.places, many + self.places])[entries],
+            coefficients=np.concatenate([self.factors, self.factors])[entries],
+            row_lower=nothing,
+            row_upper=nothing,
+            origin=np.arange(count),
+            lists=(),
         )
         return LinearProgram(directions).minimize(np.arange(many), np.full(many, -1), seconds)
 

@@ -111,7 +111,15 @@ def hypercubes(
     for row, chosen in enumerate(moves):
         axes[row, : len(chosen)] = chosen
     sizes = np.array([len(chosen) for chosen in moves], dtype=np.int64)
-    return Hypercubes(lower, upper, lengths, strides, axes, sizes, target)
+    return Hypercubes(
+        lower=lower,
+        upper=upper,
+        shape=lengths,
+        strides=strides,
+        axes=axes,
+        sizes=sizes,
+        target=target,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

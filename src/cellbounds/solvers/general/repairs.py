@@ -59,7 +59,15 @@ def _moved(
         possible = search.proven[0, place] <= there <= search.proven[1, place]
         if possible and search.unmoved()[place]:
             counts = search.pool.at(len(search.pool) - 1)
-            if _repaired(search, counts, place, there, proposals, effort, temperature):
+            if _repaired(
+                search=search,
+                counts=counts,
+                place=place,
+                value=there,
+                proposals=proposals,
+                effort=effort,
+                temperature=temperature,
+            ):
                 yield counts
 
 

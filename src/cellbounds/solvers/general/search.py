@@ -14,7 +14,7 @@ from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.linear_programs import INTERIOR, LinearProgram
 from cellbounds.model.problem import TOO_WIDE, WIDEST, make_problem, presolve
-from cellbounds.model.splitting import Bound, SplitBound
+from cellbounds.model.splitting import SplitBound, SumBound
 from cellbounds.model.targets import asked_about
 from cellbounds.results.solution import Undecided
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -433,7 +433,7 @@ class Search:
         if splitting is None:
             return []
         questions = [
-            Bound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
+            SumBound(self.asked.members(p), side, SIGNS[side] * int(self.pool.ends[side, p]))
             for p, side in bounds
         ]
         answers = splitting.solve(questions, spent=lambda: effort.spent, tables=tables)

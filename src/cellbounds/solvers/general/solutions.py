@@ -353,13 +353,13 @@ class GeneralSolution(Solution):
         known = same & proven[members]
         origin = np.stack([self._system.statement, self._system.figure], axis=1)
         return Constants(
-            np.flatnonzero(known),
-            np.flatnonzero(same & ~known),
-            np.flatnonzero(moving),
-            (first, *tables),
-            steps.starts,
-            origin[steps.rows],
-            steps.times,
+            known=np.flatnonzero(known),
+            told=np.flatnonzero(same & ~known),
+            moving=np.flatnonzero(moving),
+            tables=(first, *tables),
+            starts=steps.starts,
+            figures=origin[steps.rows],
+            times=steps.times,
         )
 
     def proof(self, index: Position, side: int) -> str:
