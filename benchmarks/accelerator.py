@@ -44,7 +44,7 @@ def read(path: Path) -> Any:
 
 def solve(counts: Any, order: int, device: Any, many: int | None) -> dict[Any, Any]:
     """All bounds that the table itself does not attain, or some of them; prints what it took."""
-    from cellbounds.model.splitting import Bound, Splitting
+    from cellbounds.model.splitting import Splitting, SumBound
 
     axes = range(counts.ndim)
     faces = list(itertools.combinations(axes, order))
@@ -58,7 +58,7 @@ def solve(counts: Any, order: int, device: Any, many: int | None) -> dict[Any, A
     if many is not None:
         chosen = np.random.default_rng(0).permutation(len(asked))[:many]
         asked = [asked[k] for k in chosen.tolist()]
-    bounds = [Bound(np.array([c]), side, (1 - 2 * side) * int(flat[c])) for c, side in asked]
+    bounds = [SumBound(np.array([c]), side, (1 - 2 * side) * int(flat[c])) for c, side in asked]
     begun = time.perf_counter()
     splitting = Splitting(counts.shape, faces, np.zeros_like(flat), high, flat, device=device)
     answers = splitting.solve(bounds, tables=False)

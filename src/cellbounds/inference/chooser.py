@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 
-import numpy as np
-
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
 from cellbounds.inference.hypergeometric import Hypergeometric, matched_tables
 from cellbounds.inference.protocol import DEFAULT_EFFORT, Fibre, WeightedFibre, check_records
@@ -40,15 +38,6 @@ def checked_effort(effort: float | None) -> float:
             f"{DEFAULT_EFFORT:.0e}"
         )
     return float(effort)
-
-
-def checked_generator(rng: int | np.random.Generator) -> np.random.Generator:
-    """A generator, or the one of a seed."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise InvalidInput(f"rng={rng!r}; give a seed (a whole number, 0 or more) or a Generator")
-    return np.random.default_rng(rng)
 
 
 def exact_fibre(release: Release, effort: float, *, weighed: bool = False) -> Fibre:

@@ -22,13 +22,14 @@ import numpy as np
 
 from cellbounds.data.cell_groups import cells_behind
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
-from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre
-from cellbounds.inference.protocol import NO_WEIGHT, Fibre, checked_whole
+from cellbounds.inference.chooser import checked_effort, exact_fibre
+from cellbounds.inference.protocol import NO_WEIGHT, Fibre
 from cellbounds.inference.unnamed_variables import merged_weights, split_tables
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.model.problem import make_problem
+from cellbounds.runtime.arguments import checked_generator, checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release

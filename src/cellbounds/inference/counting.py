@@ -11,8 +11,8 @@ import numpy as np
 from cellbounds.data.domain import Domain
 from cellbounds.data.table import Table
 from cellbounds.errors import InconsistentRelease, TooMuchWork, Unsettled
-from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre
-from cellbounds.inference.protocol import checked_whole
+from cellbounds.inference.chooser import checked_effort, exact_fibre
+from cellbounds.runtime.arguments import checked_generator, checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted, stopped_late
 from cellbounds.statements import Release

@@ -12,10 +12,10 @@ import numpy as np
 from cellbounds.data.domain import Label
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork
-from cellbounds.inference.chooser import ExactSums, checked_effort, checked_generator, exact_sums
+from cellbounds.inference.chooser import ExactSums, checked_effort, exact_sums
 from cellbounds.inference.hypergeometric import Hypergeometric
 from cellbounds.inference.margin_sums import asked_groups, cell_numbers, margin_sums
-from cellbounds.inference.protocol import WeightedFibre, answer_head, checked_whole
+from cellbounds.inference.protocol import WeightedFibre, answer_head
 from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import Belief, Weights, belief_of
 from cellbounds.results.cell_index import CellIndex, asked_cells
@@ -23,6 +23,7 @@ from cellbounds.results.distribution import Distribution, MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
 from cellbounds.results.posterior import Posterior
+from cellbounds.runtime.arguments import checked_generator, checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release

@@ -111,13 +111,6 @@ def supported_release(release: Release, weights: Weights) -> Release:
     return Release(release.domain, [*release.statements, nobody])
 
 
-def checked_whole(name: str, value: object, least: int = 1) -> int:
-    """A whole number given for an option."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidInput(f"{name}={value!r}; give a whole number, {least} or more")
-    return int(value)
-
-
 def check_work(steps: float, effort: float, what: str) -> None:
     """Refuse work above the effort.
 

@@ -32,6 +32,7 @@ from cellbounds.report.pages.content import (
 )
 from cellbounds.report.pages.page import page
 from cellbounds.results import Attainable
+from cellbounds.runtime.arguments import checked_whole
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.files import write_whole
 from cellbounds.statements import Release
@@ -343,8 +344,7 @@ def build_report(
         raise InvalidInput(f"public={public!r}; give True or False")
     if key is not None and (not isinstance(key, bytes) or not key):
         raise InvalidInput("the key is no bytes, or empty; give secret bytes, such as 32 of them")
-    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, int) or rng < 0):
-        raise InvalidInput(f"rng={rng!r}; give a whole number, 0 or more, or None")
+    rng = None if rng is None else checked_whole("rng", rng, 0)
     owned = audit if isinstance(audit, Audit) else None
     answer = audit if isinstance(audit, Attainable) else audit.answer
     table, verdict = (None, None) if owned is None else (owned.table, owned.verdict)

@@ -9,12 +9,11 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.errors import CellboundsError, InconsistentRelease, InvalidInput, Unsettled
-from cellbounds.inference.chooser import checked_generator
 from cellbounds.inference.posterior import sample
-from cellbounds.inference.protocol import checked_whole
 from cellbounds.model.constraints import compile_release, violations
 from cellbounds.model.priors import Belief, Multinomial, Poisson, Uniform
 from cellbounds.results.draws import Draws
+from cellbounds.runtime.arguments import checked_generator, checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.solvers.solve import bounds

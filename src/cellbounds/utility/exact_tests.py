@@ -18,16 +18,16 @@ import numpy as np
 
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput, TooMuchWork, UnsupportedRelease
-from cellbounds.inference.chooser import checked_effort, checked_generator, exact_fibre
+from cellbounds.inference.chooser import checked_effort, exact_fibre
 from cellbounds.inference.hypergeometric import matched_tables
 from cellbounds.inference.posterior import sample, trusted
-from cellbounds.inference.protocol import checked_whole
 from cellbounds.model.constraints import violations
 from cellbounds.model.likelihoods import factors_of
 from cellbounds.model.priors import Multinomial
 from cellbounds.model.structure import gather
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
+from cellbounds.runtime.arguments import checked_generator, checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.statements import Release, publish

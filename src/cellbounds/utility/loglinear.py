@@ -16,6 +16,7 @@ from cellbounds.data.domain import Domain, Label
 from cellbounds.data.frames import frame_of
 from cellbounds.data.table import Table
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arguments import checked_whole
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements.notation import names_text, parse
@@ -268,8 +269,7 @@ def fit_loglinear(
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not tolerance > 0:
         raise InvalidInput(f"tolerance={tolerance!r}; give a positive number, such as 1e-9")
-    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
-        raise InvalidInput(f"passes={passes!r}; give a whole number, 1 or more")
+    checked_whole("passes", passes)
     model = generators(occupied(table, "the table").domain, margins)
     named = {name for names in model for name in names}
     own = [name for name in table.domain.names if name in named]

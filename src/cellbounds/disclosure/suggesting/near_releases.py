@@ -29,6 +29,7 @@ from cellbounds.disclosure.suggesting.suggestions import Searched, Suggestion, S
 from cellbounds.disclosure.suggesting.suppression import Suppressed, suppress
 from cellbounds.disclosure.typical_tables import typical_total
 from cellbounds.errors import InvalidInput
+from cellbounds.runtime.arguments import checked_whole
 from cellbounds.runtime.arrays import BoolArray
 from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
@@ -332,8 +333,7 @@ def _check(release: object, table: object, most: object, changes: object) -> Non
     if not isinstance(table, Table):
         raise InvalidInput(f"table={table!r}; give the Table that the release was made from")
     for what, number in (("most", most), ("changes", changes)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise InvalidInput(f"{what}={number!r}; give a whole number, 1 or more")
+        checked_whole(what, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ from cellbounds.inference.chains.lattice_moves import lattice_moves, markov_basi
 from cellbounds.inference.chains.metropolis import run_chain
 from cellbounds.inference.chains.moves import Connection, Connectivity, Moves, connectivity
 from cellbounds.inference.chooser import exact_fibre
-from cellbounds.inference.protocol import answer_head, checked_whole
+from cellbounds.inference.protocol import answer_head
 from cellbounds.model.priors import Belief, Weights
 from cellbounds.results.distribution import MonteCarlo
 from cellbounds.results.draws import Draws
 from cellbounds.results.evidence import Evidence
+from cellbounds.runtime.arguments import checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.scaled_floats import FloatArray
 from cellbounds.statements import Release

@@ -49,12 +49,13 @@ from cellbounds.inference.chains.moves import (
     Sampler,
     constraint_matrix,
 )
-from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
+from cellbounds.inference.protocol import NO_WEIGHT, supported_release
 from cellbounds.model.constraints import compile_release
 from cellbounds.model.likelihoods import Factor, Law, factors_of
 from cellbounds.model.priors import Weights, check_weights
 from cellbounds.model.problem import Problem, make_problem
 from cellbounds.results.values import Unbounded
+from cellbounds.runtime.arguments import checked_whole
 from cellbounds.runtime.arrays import SAFE, IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray

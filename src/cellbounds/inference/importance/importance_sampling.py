@@ -32,9 +32,10 @@ from cellbounds.inference.importance.sampling_plan import (
     make_plan,
     with_values,
 )
-from cellbounds.inference.protocol import NO_WEIGHT, checked_whole, supported_release
+from cellbounds.inference.protocol import NO_WEIGHT, supported_release
 from cellbounds.model.likelihoods import Factor
 from cellbounds.model.priors import Uniform, Weights
+from cellbounds.runtime.arguments import checked_whole
 from cellbounds.runtime.arrays import IntArray
 from cellbounds.runtime.budget import UNLIMITED, Budget
 from cellbounds.runtime.scaled_floats import FloatArray
