@@ -74,8 +74,8 @@ def request(given: Given) -> int:
         how = {"total": not given.no_total, "version": given.about}
         made = (requests.submit(what, **how, **signed),)
     entries = "entry" if len(made) == 1 else "entries"
-    with standing(f"It is requested in {entries} {', '.join(str(one.number) for one in made)}"):
-        write_text("".join(f"{told(one)}\n" for one in made), None)
+    with standing(f"It is requested in {entries} {', '.join(str(entry.number) for entry in made)}"):
+        write_text("".join(f"{told(entry)}\n" for entry in made), None)
     return options.SAFE
 
 
@@ -92,10 +92,10 @@ def requests(given: Given) -> int:
     check_written(given, given.output)
     listed = opened(given).requests.all(status=given.status)
     if given.style == "json":
-        text = json_text({"requests": [one.to_dict() for one in listed]}, indent=2)
+        text = json_text({"requests": [waiting.to_dict() for waiting in listed]}, indent=2)
     else:
         text = (
-            "".join(f"{told(one)}\n  why: {on_one_line(one.why)}\n" for one in listed)
+            "".join(f"{told(waiting)}\n  why: {on_one_line(waiting.why)}\n" for waiting in listed)
             or "no requests\n"
         )
     write_text(text, given.output, given.style, private=True)

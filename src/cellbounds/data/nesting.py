@@ -102,7 +102,7 @@ def nestings_by_codes(domain: Domain) -> tuple[Nesting, ...]:
         if not 2 <= len(codes) < len(parts) or "" in codes:
             continue
         inside = [[k for k, code in enumerate(codes) if part.startswith(code)] for part in parts]
-        if all(len(outer) == 1 for outer in inside) and len({one[0] for one in inside}) == len(
+        if all(len(outer) == 1 for outer in inside) and len({outer[0] for outer in inside}) == len(
             codes
         ):
             nestings.append(Nesting(child, parent, tuple(outer[0] for outer in inside)))

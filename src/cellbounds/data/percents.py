@@ -281,8 +281,8 @@ def _whole(
 
 def said_of(percents: Percents, confirmed: int) -> str:
     """What was understood of percents, for people."""
-    found = sorted({len(text.partition(".")[2]) for text in percents.figures.values()})
-    decimals = " or ".join([*map(str, found[:-1]), counted(found[-1], "decimal")])
+    shown = sorted({len(text.partition(".")[2]) for text in percents.figures.values()})
+    decimals = " or ".join([*map(str, shown[:-1]), counted(shown[-1], "decimal")])
     within = " x ".join(percents.within)
     base = f"within each {within}" if within else "of everybody"
     return (

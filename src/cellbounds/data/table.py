@@ -220,10 +220,10 @@ class Table:
         >>> datasets.read("koch4").margin(["treatment", "status"])
         Table(Domain(treatment[2] x status[2]), 4 cells)
         """
-        kept = self.domain.distinct(variables)
-        if not kept:
+        names = self.domain.distinct(variables)
+        if not names:
             raise InvalidInput("a margin names no variable; `table.total` is the overall sum")
-        return Table.holding(self.domain.project(kept), self._stored.margin(self.domain, kept))
+        return Table.holding(self.domain.project(names), self._stored.margin(self.domain, names))
 
     def conditional(
         self, responses: Iterable[str], given: Iterable[str] = ()

@@ -116,8 +116,12 @@ def posterior(
         if whole:
             sums = exact_sums(release, weights, steps)
             about = answer_head(release, sums.name, Evidence.EXACT, begun, names)
-            found = partial(_distribution, sums.weighted, cell_numbers(release, names, places))
-            return Posterior(*about, places, belief, sums.weighted.error, None, found, sums.mode)
+            distribution = partial(
+                _distribution, sums.weighted, cell_numbers(release, names, places)
+            )
+            return Posterior(
+                *about, places, belief, sums.weighted.error, None, distribution, sums.mode
+            )
         margin = margin_sums(release, weights, names, places, steps, budget)
         about = answer_head(release, margin.name, Evidence.EXACT, begun, names)
         each = margin.distributions.__getitem__

@@ -155,9 +155,9 @@ class Requests:
     def before(self, request: Request) -> Request | None:
         """The last request of the same person before this one."""
         earlier = (
-            one
-            for one in self.all()
-            if (one.who, one.number < request.number) == (request.who, True)
+            waiting
+            for waiting in self.all()
+            if (waiting.who, waiting.number < request.number) == (request.who, True)
         )
         return next(earlier, None)
 

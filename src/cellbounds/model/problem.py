@@ -209,7 +209,7 @@ def _passed(
     """What each row leaves for each of its cells, between limits."""
     if not len(problem.cells):
         return lower, upper
-    order, begins, found = problem.by_cell()
+    order, begins, held = problem.by_cell()
     rows, factors, cells = problem.rows, problem.coefficients, problem.cells
     positive = factors > 0
     starts = problem.starts[:-1]
@@ -227,8 +227,8 @@ def _passed(
     open_bottom = np.where(positive, low == NO_LOWER, high == NO_UPPER)
     top[open_top] = NO_UPPER
     bottom[open_bottom] = NO_LOWER
-    new_upper[found] = np.minimum(upper[found], np.minimum.reduceat(top[order], begins))
-    new_lower[found] = np.maximum(lower[found], np.maximum.reduceat(bottom[order], begins))
+    new_upper[held] = np.minimum(upper[held], np.minimum.reduceat(top[order], begins))
+    new_lower[held] = np.maximum(lower[held], np.maximum.reduceat(bottom[order], begins))
     if (new_lower > new_upper).any():
         raise InconsistentRelease("the published figures leave a cell without any count")
     return new_lower, new_upper
@@ -370,11 +370,11 @@ def _without_twins(problem: Problem) -> Problem:
     """Leave out rows that another row over the same cells makes needless."""
     seen: dict[bytes, int] = {}
     lower, upper = problem.row_lower, problem.row_upper
-    kept = np.ones(len(lower), dtype=bool)
+    live = np.ones(len(lower), dtype=bool)
     for row in range(len(lower)):
         inside = slice(problem.starts[row], problem.starts[row + 1])
         key = problem.cells[inside].tobytes() + problem.coefficients[inside].tobytes()
         first = seen.setdefault(key, row)
         if first != row and lower[row] <= lower[first] and upper[row] >= upper[first]:
-            kept[row] = False
-    return problem if kept.all() else problem.with_rows(kept)
+            live[row] = False
+    return problem if live.all() else problem.with_rows(live)

@@ -311,12 +311,12 @@ class Splitting:
         """For each set of axes in a margin, large ones first: its cells, and what they balance."""
         axes, faces = _range(self._inner), [[self._axes.index(a) for a in f] for f in self.faces]
         sets = {s for f in faces for k in range(len(f) + 1) for s in combinations(sorted(f), k)}
-        found = []
+        followers = []
         for inside in sorted(sets, key=lambda one: (-len(one), one)):
             own = tuple(slice(1, None) if a in inside else slice(0, 1) for a in axes)
             spread = tuple(slice(1, None) if a in inside else slice(None) for a in axes)
-            found.append((own, spread, tuple(a for a in axes if a not in inside)))
-        return found
+            followers.append((own, spread, tuple(a for a in axes if a not in inside)))
+        return followers
 
 
 class _Turns:
@@ -420,19 +420,19 @@ class _Turns:
         if self._tables:
             shown = device.numpy(coefficients)
             tables = device.numpy(state["real"][at])[:, space._spot]
-        found = {}
+        ended = {}
         for k, line in enumerate(chosen.tolist()):
             number = self._lines[line][0]
-            found[number] = SplitBound(
+            ended[number] = SplitBound(
                 proven[k], float(reached[line]), bool(optimal[line]), shown[k], tables[k],
                 int(self._turns[line]),
             )  # fmt: skip
         left = np.flatnonzero(~done)
         self._idle, self._turns = self._idle[left], self._turns[left]
         self._lines = [self._lines[line] for line in left.tolist()]
-        kept = device.whole(left)
-        self._state = {name: values[kept] for name, values in state.items()}
-        return found
+        rows = device.whole(left)
+        self._state = {name: values[rows] for name, values in state.items()}
+        return ended
 
 
 def _range(shape: Sequence[int]) -> range:

@@ -107,7 +107,7 @@ def _connected(vertices: frozenset[str], edges: Iterable[frozenset[str]]) -> lis
     """Connected components of some vertices, in the order of their smallest name."""
     left = set(vertices)
     near = [edge & vertices for edge in edges]
-    found = []
+    components = []
     while left:
         component = {min(left)}
         grown = True
@@ -117,9 +117,9 @@ def _connected(vertices: frozenset[str], edges: Iterable[frozenset[str]]) -> lis
                 if edge & component and not edge <= component:
                     component |= edge
                     grown = True
-        found.append(frozenset(component))
+        components.append(frozenset(component))
         left -= component
-    return found
+    return components
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,11 @@ class ExpandedSolution(Solution):
     def __init__(self, reduced: Eliminated, solution: Solution) -> None:
         self._reduced, self._inner = reduced, solution
         self.method = solution.method
-        domain, asked = reduced.whole.domain, reduced.asked
-        self.places = asked.places(domain)
+        domain, about = reduced.whole.domain, reduced.asked
+        self.places = about.places(domain)
         self._free = [name for name in domain.names if name not in reduced.release.domain]
         # Whether a cell shares its people with others that differ in free variables only.
-        self._loose = any(len(domain.levels(n)) > 1 for n in asked.over if n in self._free)
+        self._loose = any(len(domain.levels(n)) > 1 for n in about.over if n in self._free)
         self._sets: dict[Position, ValueSet] = {}  # shared by all cells of a wider cell
 
     @property

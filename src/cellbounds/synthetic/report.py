@@ -111,7 +111,7 @@ class SyntheticReport(Shown):
         """
         measured: list[tuple[str, Disclosure | CopyMatch, tuple[str, ...]]] = [
             *((disclosure.published, disclosure, LEARNT) for disclosure in self.disclosures),
-            *((f"copy {one.copy}", one, MATCHED) for one in self.matches),
+            *((f"copy {matched.copy}", matched, MATCHED) for matched in self.matches),
         ]
         lines = [
             (published, name, _as_float(getattr(tally, name)))
@@ -128,7 +128,7 @@ class SyntheticReport(Shown):
             "view": "owner",
             "rule": "; ".join(policy_of(DEFAULT).sentences),
             "disclosure": [asdict(disclosure) for disclosure in self.disclosures],
-            "copies": [asdict(one) for one in self.matches],
+            "copies": [asdict(matched) for matched in self.matches],
             "utility": self.utility.to_dict(),
             "notes": list(self.notes),
         }

@@ -131,7 +131,7 @@ def _as_exact(rates: Conditional) -> Conditional:
 def _with_reachable_total(release: Release, wanted: int, text: str, total: str) -> Release:
     if _table_with(release, Total(wanted)) is not None:
         return release
-    near = [one for one in nearest_totals(release, wanted) if one is not None]
+    near = [number for number in nearest_totals(release, wanted) if number is not None]
     if not near:
         raise InconsistentRelease(
             f"no table of counts has the rates of {text} as exact rates; give another number of "

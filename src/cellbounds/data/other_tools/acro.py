@@ -215,15 +215,17 @@ def _counts_only(sheet: AcroSheet) -> AcroSheet | None:
     unnamed = [k for k, name in enumerate(levels) if not name]
     if not unnamed:
         return sheet
-    kept = [k for k, head in enumerate(sheet.columns) if any(head[u] == "count" for u in unnamed)]
+    counted = [
+        k for k, head in enumerate(sheet.columns) if any(head[u] == "count" for u in unnamed)
+    ]
     named = [k for k in range(len(levels)) if k not in unnamed]
-    if not kept or not named:
+    if not counted or not named:
         return None
     return AcroSheet(
         (*sheet.names[:size], *(levels[k] for k in named)),
         sheet.rows,
-        [tuple(sheet.columns[k][level] for level in named) for k in kept],
-        [[line[k] for k in kept] for line in sheet.body],
+        [tuple(sheet.columns[k][level] for level in named) for k in counted],
+        [[line[k] for k in counted] for line in sheet.body],
     )
 
 
@@ -240,7 +242,7 @@ def _placed(
     notes = [f"read as ACRO's {uid}"]
     if rules.hidden is not None and rules.hidden in entries.values():
         notes.append(f"an empty field is a count that was suppressed: {rules.hidden}")
-    kept, recomputed = _true_totals(where, entries, rules)
+    true_totals, recomputed = _true_totals(where, entries, rules)
     if recomputed:
         notes.append(
             f"{recomputed:,} totals are sums of the cells that are shown, and say nothing of the "
@@ -248,7 +250,7 @@ def _placed(
         )
     trees = {}
     for place, name in enumerate(names):
-        codes = list(dict.fromkeys(cell[place] for cell in kept))
+        codes = list(dict.fromkeys(cell[place] for cell in true_totals))
         total = MARGIN if MARGIN in codes else None
         below = [code for code in codes if code != total]
         if not below:
@@ -256,12 +258,12 @@ def _placed(
         given = reading.hierarchies.get(name)
         tree = Hierarchy(below) if given is None else hierarchy_of(given, below)
         trees[name] = tree.with_total(total)
-    hidden = [cell for cell, entry in kept.items() if not isinstance(entry, int)]
+    hidden = [cell for cell, entry in true_totals.items() if not isinstance(entry, int)]
     rounding = None if rules.base is None else ("nearest" if rules.base % 2 else "half-even")
     table = PublishedTable(
         where=where,
         hierarchies=trees,
-        entries=kept,
+        entries=true_totals,
         printed=dict.fromkeys(hidden, ""),
         flags=dict.fromkeys(hidden, "primary"),
         base=rules.base,
@@ -282,7 +284,7 @@ def _true_totals(
     levels = [
         tuple(dict.fromkeys(cell[k] for cell in inner)) for k in range(len(next(iter(entries))))
     ]
-    kept: dict[Cell, Entry] = {}
+    inside: dict[Cell, Entry] = {}
     recomputed = 0
     for cell, entry in entries.items():
         if MARGIN in cell:
@@ -297,5 +299,5 @@ def _true_totals(
                     f"{where}: the total {cell} is less than the cells below it that are shown; "
                     "correct the file"
                 )
-        kept[cell] = entry
-    return kept, recomputed
+        inside[cell] = entry
+    return inside, recomputed

@@ -366,10 +366,10 @@ def _trees(
             if tree is not None:
                 trees[name] = tree
         elif name not in reading.hierarchies:
-            found = beside(path, f"{name}.hrc")
-            if found is not None:
-                trees[name] = Hierarchy.from_hrc(read_text(found))
-                notes.append(f"{name}: its hierarchy is {found.name}, beside the table")
+            codes_file = beside(path, f"{name}.hrc")
+            if codes_file is not None:
+                trees[name] = Hierarchy.from_hrc(read_text(codes_file))
+                notes.append(f"{name}: its hierarchy is {codes_file.name}, beside the table")
     return trees, totals, notes
 
 
@@ -457,10 +457,10 @@ def read_records(path: str | Path, metadata: str | Path | None = None) -> dict[s
     Fixed-width columns are where the metadata says; numbers, weights and keys are left out.
     """
     where = Path(path)
-    found = metadata if metadata is not None else beside(where, where.stem + ".rda")
-    if found is None:
+    declared = metadata if metadata is not None else beside(where, where.stem + ".rda")
+    if declared is None:
         raise InvalidInput(f"{path}: there is no {where.stem}.rda beside it; name its metadata")
-    described = read_metadata(found)
+    described = read_metadata(declared)
     text = read_text(path)
     if described.separator is not None:
         lines = delimited_lines(text, str(path), described.separator)

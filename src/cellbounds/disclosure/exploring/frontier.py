@@ -222,7 +222,7 @@ class Frontier(Listing):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned; for the owner's eyes."""
-        places = {id(one): place for place, one in enumerate(self.designs)}
+        places = {id(each): place for place, each in enumerate(self.designs)}
         return {
             "format": FORMAT,
             "version": __version__,
@@ -231,11 +231,11 @@ class Frontier(Listing):
             **picked(self, "independent", "use", "complete", "planned", "signal"),
             "seconds": round(self.seconds, 6),
             "best": None if self.best is None else places[id(self.best)],
-            "frontier": [places[id(one)] for one in self.frontier],
+            "frontier": [places[id(each)] for each in self.frontier],
             "designs": [design.to_dict() for design in self.designs],
             "left_out": [
-                {"notation": one.design.notation, "design": one.design.to_dict(), "why": one.why}
-                for one in self.left_out
+                {"notation": left.design.notation, "design": left.design.to_dict(), "why": left.why}
+                for left in self.left_out
             ],
         }
 
@@ -257,7 +257,7 @@ class Frontier(Listing):
             return alt.Chart(alt.Data(values=values))
 
         unbeaten = enumerate(self.frontier)
-        rising = [{**picked(one, "utility", "risk"), "order": place} for place, one in unbeaten]
+        rising = [{**picked(each, "utility", "risk"), "order": place} for place, each in unbeaten]
         line = drawn(rising).mark_line(
             color="#999999", strokeDash=[4, 3], interpolate="step-before"
         )
@@ -274,7 +274,7 @@ class Frontier(Listing):
 
     def _title(self) -> str:
         counted = Counter(design.outcome for design in self.designs)
-        outcomes = ", ".join(f"{counted[one]} {one.value}" for one in Outcome if counted[one])
+        outcomes = ", ".join(f"{counted[each]} {each.value}" for each in Outcome if counted[each])
         named = f"{plural(len(self.designs), 'design')} for {self.use}"
         return f"{named} under the policy {self.policy.name}: {outcomes or 'none was judged'}"
 

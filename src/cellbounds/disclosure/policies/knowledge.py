@@ -281,9 +281,9 @@ def _said_empty(release: Release) -> BoolArray | None:
     if not stated:
         return None
     empty = np.zeros(domain.shape, dtype=bool)
-    for one in stated:
-        order = [one.variables.index(name) for name in domain.names]
-        empty |= np.transpose(one.known(domain).upper == 0, order).astype(bool)
+    for known in stated:
+        order = [known.variables.index(name) for name in domain.names]
+        empty |= np.transpose(known.known(domain).upper == 0, order).astype(bool)
     return empty
 
 

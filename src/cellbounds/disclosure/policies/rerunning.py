@@ -329,11 +329,11 @@ def republished(release: Release, table: Table) -> Release | None:
     domain = release.domain
     known = table.with_domain(domain)
     made: list[Statement] = []
-    for one in release.statements:
-        if one is release.stated_total and one.exact is not None:
+    for said_statement in release.statements:
+        if said_statement is release.stated_total and said_statement.exact is not None:
             made.append(Total(table.total))
             continue
-        statement = _again(one, known)
+        statement = _again(said_statement, known)
         if statement is None:
             return None
         made.append(statement)

@@ -290,8 +290,8 @@ def pairs(
             findings = [] if attacker.possible is False else list(_found(attacker, policy))
         except InconsistentRelease:
             continue  # they cannot both be there
-        for one in findings:
-            yield from _summed_up(attacker, one, elsewhere)
+        for each in findings:
+            yield from _summed_up(attacker, each, elsewhere)
 
 
 def _together(

@@ -105,7 +105,7 @@ class Candidates:
             _set_of(other is candidate or candidate.implies(other) for other in listed)
             for candidate in listed
         )
-        outside = [Candidate.of(domain, one) for one in out if one.published]
+        outside = [Candidate.of(domain, told) for told in out if told.published]
         ground = _set_of(
             any(other.implies(candidate) or other.same(candidate) for other in outside)
             for candidate in listed

@@ -76,18 +76,18 @@ class KnownSets:
         """Learn the outcome of a set."""
         self.judged[chosen] = outcome
         if outcome is Outcome.SAFE:
-            if not any(chosen | one == one for one in self.safe):
-                self.safe = [one for one in self.safe if one | chosen != chosen] + [chosen]
+            if not any(chosen | known == known for known in self.safe):
+                self.safe = [known for known in self.safe if known | chosen != chosen] + [chosen]
         elif outcome is Outcome.UNSAFE and not self.contains_unsafe(chosen):
-            self.unsafe = [one for one in self.unsafe if one | chosen != one] + [chosen]
+            self.unsafe = [known for known in self.unsafe if known | chosen != known] + [chosen]
 
     def contains_unsafe(self, chosen: int) -> bool:
         """Whether a set contains one that is known to be unsafe."""
-        return any(one | chosen == chosen for one in self.unsafe)
+        return any(known | chosen == chosen for known in self.unsafe)
 
     def outcome(self, chosen: int) -> Outcome | None:
         """What is known of a set; None if it was not judged and nothing follows."""
-        if self.every is None and any(chosen | one == one for one in self.safe):
+        if self.every is None and any(chosen | known == known for known in self.safe):
             return Outcome.SAFE
         if self.every is None and self.contains_unsafe(chosen):
             return Outcome.UNSAFE

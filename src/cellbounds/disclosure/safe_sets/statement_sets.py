@@ -100,12 +100,12 @@ class SafeSets(Listing):
     @property
     def maximal(self) -> tuple[tuple[str, ...], ...]:
         """The safe sets that are in no larger safe set, proven."""
-        return tuple(one.statements for one in self.safe if one.proven)
+        return tuple(chosen.statements for chosen in self.safe if chosen.proven)
 
     @property
     def minimal_unsafe(self) -> tuple[tuple[str, ...], ...]:
         """The unsafe sets that contain no smaller unsafe set, proven."""
-        return tuple(one.statements for one in self.unsafe if one.proven)
+        return tuple(chosen.statements for chosen in self.unsafe if chosen.proven)
 
     @property
     def best(self) -> StatementSet | None:
@@ -141,9 +141,11 @@ class SafeSets(Listing):
             **picked(
                 self, "independent", "warning", "given", "candidates", "complete", "judgements"
             ),
-            "safe": [one.to_dict("maximal") | {"utility": one.utility} for one in self.safe],
+            "safe": [
+                chosen.to_dict("maximal") | {"utility": chosen.utility} for chosen in self.safe
+            ],
             "best": None if best is None else list(best.statements),
-            "unsafe": [one.to_dict("minimal") for one in self.unsafe],
+            "unsafe": [chosen.to_dict("minimal") for chosen in self.unsafe],
             "undecided": [list(texts) for texts in self.undecided],
             **picked(self, "never", "notes"),
             "seconds": round(self.seconds, 6),
@@ -160,12 +162,12 @@ class SafeSets(Listing):
 
     def _table(self, most: int) -> tuple[list[str], list[list[str]], str]:
         header, best, rows = ["", "utility", "released together"], self.best, []
-        for one in sorted(self.safe, key=_rank, reverse=True):
-            word = "best" if one is best else "safe"
-            worth = "" if one.utility is None else f"{one.utility:.3f}"
-            rows.append([word if one.proven else f"{word}, perhaps more", worth, str(one)])
+        for chosen in sorted(self.safe, key=_rank, reverse=True):
+            word = "best" if chosen is best else "safe"
+            worth = "" if chosen.utility is None else f"{chosen.utility:.3f}"
+            rows.append([word if chosen.proven else f"{word}, perhaps more", worth, str(chosen)])
         words = {True: "unsafe", False: "unsafe, perhaps less"}
-        rows += [[words[one.proven], "", str(one)] for one in self.unsafe]
+        rows += [[words[chosen.proven], "", str(chosen)] for chosen in self.unsafe]
         rows += [["undecided", "", _text(texts)] for texts in self.undecided]
         return header, rows[:most], more_lines(len(rows) - most)
 

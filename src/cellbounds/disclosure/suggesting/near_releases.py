@@ -148,9 +148,9 @@ def suggest(
             strong, budgeted = False, replace(budgeted, independent=False)
             searched = replace(searched, unrepeatable=False)
     if not strong and verdict.outcome is not Outcome.SAFE:
-        found, searched = _searched(budgeted, most, changes)
+        offered, searched = _searched(budgeted, most, changes)
         keeps = _Keeping(budgeted)
-        suggestions = tuple(keeps.suggestion(suggestion) for _, suggestion in found)
+        suggestions = tuple(keeps.suggestion(suggestion) for _, suggestion in offered)
     spent = time.monotonic() - begun
     held = strong or independent is True
     return Suggestions(
@@ -225,10 +225,10 @@ class _StrongSearch:
         stop: _Stop | None,
         asked: list[_Offered],
     ) -> tuple[list[_Offered], Searched]:
-        found, searched = _searched(judge, self._most + SPARE, self._changes, order, stop)
+        nearest, searched = _searched(judge, self._most + SPARE, self._changes, order, stop)
         offers = [
             _Offered(suggestion.key, rank, suggestion.release, suggestion)
-            for rank, suggestion in found
+            for rank, suggestion in nearest
         ]
         return [*asked, *offers], searched
 
@@ -558,35 +558,37 @@ class _Search:
 
     def _try(self, candidate: _Candidate, tried: tuple[Suppressed | None, int] | None) -> None:
         if tried is not None and self.judge.count(tried[1]):
-            found = tried[0]
+            suppressed = tried[0]
         else:
-            found = _try_out(self.judge, candidate, self.stop)
-        if found is None:
+            suppressed = _try_out(self.judge, candidate, self.stop)
+        if suppressed is None:
             self.left += self.judge.spent if candidate.scope else 1
             return
         rank, numbers = candidate.rank, frozenset(candidate.changes)
         if candidate.scope:
             worth = (
-                self.keeping.kept(found.release).share if self.order is None else candidate.worth
+                self.keeping.kept(suppressed.release).share
+                if self.order is None
+                else candidate.worth
             )
             if self._needless(candidate, worth):
                 return
             rank = *rank[:2], -worth
             self._hidden.append((numbers, candidate.scope, worth))
         else:
-            outcome = found.verdict.outcome
+            outcome = suppressed.verdict.outcome
             self.undecided += outcome is Outcome.UNDECIDED
             if outcome is not Outcome.SAFE:
                 return
             self._safe.append(numbers)
-        digest = found.release.digest
+        digest = suppressed.release.digest
         if digest in self._digests:  # the same figures by another way
             if self.order is None or self._digests[digest] <= rank:
                 return
-            self.ranked = [one for one in self.ranked if one[1].release.digest != digest]
+            self.ranked = [entry for entry in self.ranked if entry[1].release.digest != digest]
         self._digests[digest] = rank
-        changes = (*(self.singles[number] for number in candidate.changes), *found.changes)
-        safe = replace(found, changes=changes, origin=(candidate.changes, candidate.scope))
+        changes = (*(self.singles[number] for number in candidate.changes), *suppressed.changes)
+        safe = replace(suppressed, changes=changes, origin=(candidate.changes, candidate.scope))
         # Of ties, and of what the same figures may yet replace, the end of the search decides.
         stop, sole = self.stop, not candidate.scope and len(numbers) == 1
         self._stopped = (

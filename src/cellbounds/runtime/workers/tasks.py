@@ -499,7 +499,7 @@ class _Pieces:
         """What a piece has brought; nothing if it was lost."""
         place = self._away.pop(future)
         try:
-            problem, found = uninterrupted(_outcome, future)
+            problem, outcome = uninterrupted(_outcome, future)
         except CancelledError:
             raise Unsettled(
                 "the workers were lost before the work was done (it was cancelled); see whether "
@@ -511,7 +511,7 @@ class _Pieces:
             return
         if problem is not None:
             raise _explained(problem) from None
-        result, begun, finished, host = found
+        result, begun, finished, host = outcome
         untils = (argument for argument in self._arguments[place] if isinstance(argument, Until))
         until = next(untils, None)
         # Here there is only one clock, which somebody may have set in between.

@@ -91,8 +91,8 @@ class TablePool:
         chosen = np.array(sorted(set(places)), dtype=np.int64)
         # The first table is always there: it stands for what has nothing to do with a sum.
         numbers = np.append(self._furthest[:, chosen], 0)
-        kept, furthest = np.unique(numbers, return_inverse=True)
-        packed = [self._packed[k] for k in kept] if self._count else []
+        distinct, furthest = np.unique(numbers, return_inverse=True)
+        packed = [self._packed[k] for k in distinct] if self._count else []
         return Excerpt(packed, chosen, furthest[:-1].reshape(2, -1))
 
     def cut_down(self, ends: IntArray, excerpt: Excerpt) -> TablePool:
