@@ -10,7 +10,7 @@ import numpy as np
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.table import Table
-from cellbounds.data.totals import families, hierarchy_of, names_a_total
+from cellbounds.data.totals import check_told, families, hierarchy_of, names_a_total
 from cellbounds.errors import InvalidInput
 
 
@@ -45,12 +45,7 @@ def without_totals(
     False if there are none.
     """
     given = totals if isinstance(totals, Mapping) else {}
-    for name in given:
-        if name not in table.domain:
-            raise InvalidInput(
-                f"{where}: a total of {name!r}, which is no variable; the variables are "
-                f"{', '.join(map(repr, table.domain.names))}"
-            )
+    check_told(where, "a total of", given, table.domain.names)
     if totals is False:
         return table
     for name in names:
@@ -85,11 +80,7 @@ def with_hierarchies(table: Table, where: str, hierarchies: Mapping[str, Any]) -
         if isinstance(given, list | tuple):
             table, tree = _from_columns(table, where, name, given)
         else:
-            if name not in table.domain:
-                raise InvalidInput(
-                    f"{where}: a hierarchy of {name!r}, which is no variable; the variables are "
-                    f"{', '.join(map(repr, table.domain.names))}"
-                )
+            check_told(where, "a hierarchy of", [name], table.domain.names)
             table, tree = _of_codes(table, where, name, given)
         table = _restricted(table, name, tree.leaves)
         table = table.with_domain(table.domain.with_groupings(tree.groupings(name)))

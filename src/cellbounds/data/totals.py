@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +35,16 @@ def names_a_total(label: Label) -> bool:
     """
     text = " ".join(str(label).casefold().split())
     return text in _NAMES or _BEGINNINGS.fullmatch(text) is not None
+
+
+def check_told(where: str, what: str, told: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse what is told of a variable that the table does not have."""
+    for name in told:
+        if name not in names:
+            raise InvalidInput(
+                f"{where}: {what} {name!r}, which is no variable; the variables are "
+                f"{', '.join(map(repr, names))}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

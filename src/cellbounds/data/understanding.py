@@ -18,6 +18,7 @@ from cellbounds.data.published import UNKNOWN, ZERO, Cell, Entry, Percents, Publ
 from cellbounds.data.totals import (
     Lines,
     Sums,
+    check_told,
     confirm_total,
     confirm_tree,
     families,
@@ -180,12 +181,7 @@ class _Draft:
 
     def find_trees(self, depths: Mapping[str, Mapping[str, int]]) -> None:
         """Hierarchies that were given, that indentation shows, or that nested columns make."""
-        for name in self.meaning.hierarchies:
-            if name not in self.names:
-                raise InvalidInput(
-                    f"{self.where}: a hierarchy of {name!r}, which is no variable; the variables "
-                    f"are {', '.join(map(repr, self.names))}"
-                )
+        check_told(self.where, "a hierarchy of", self.meaning.hierarchies, self.names)
         if self.meaning.totals is not False:
             self._join_nested()
         for axis, name in enumerate(self.names):
@@ -318,12 +314,7 @@ class _Draft:
         """The total of each variable; a flat hierarchy where there is none yet."""
         told, base = self.meaning.totals, self.meaning.base
         given = told if isinstance(told, Mapping) else {}
-        for name in given:
-            if name not in self.names:
-                raise InvalidInput(
-                    f"{self.where}: a total of {name!r}, which is no variable; the variables are "
-                    f"{', '.join(map(repr, self.names))}"
-                )
+        check_told(self.where, "a total of", given, self.names)
         how: dict[str, Any] = {"base": base, "multiples": self.multiples}
         if told is not False:
             self._find_joint(how)
@@ -413,12 +404,7 @@ class _Draft:
         within: Sequence[str] | None = None
         if told is not None and told is not False:
             within = tuple(told) if isinstance(told, Sequence) else ()
-            odd = next((name for name in within if name not in self.names), None)
-            if odd is not None:
-                raise InvalidInput(
-                    f"{self.where}: percents within {odd!r}, which is no variable; the variables "
-                    f"are {', '.join(map(repr, self.names))}"
-                )
+            check_told(self.where, "percents within", within, self.names)
         read: list[Percents] = []
         trees = {name: self.trees[name] for name in self.names}
         for share in self.shares:

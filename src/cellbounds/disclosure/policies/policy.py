@@ -131,7 +131,8 @@ class Policy:
     @property
     def against(self) -> Intruder:
         """What the intruder knows besides what is published."""
-        return Intruder.of(self.intruder)
+        assert isinstance(self.intruder, Intruder)  # made one of the keys when this was made
+        return self.intruder
 
     def facing(self, **known: Any) -> Policy:
         """The same rules against an intruder who knows something else, by the keys of `Intruder`.
@@ -226,7 +227,9 @@ class Policy:
             and not (shown and rule.about_hidden)
             and not (sums and rule.kept_by_sums)
         ]
-        return replace(self, rules=tuple(rules)) if rules else None
+        if not rules:
+            return None
+        return self if tuple(rules) == self.rules else replace(self, rules=tuple(rules))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, versioned, as they stand in a policy file; and each rule in words."""
