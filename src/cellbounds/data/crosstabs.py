@@ -59,7 +59,7 @@ class SheetTable:
 
 
 @dataclass(frozen=True, slots=True)
-class SheetLayout:
+class Layout:
     """How to read sheets, where that is not to be found out.
 
     Attributes
@@ -88,7 +88,7 @@ class _Block:
     title: str
 
 
-def tables_in(grid: Grid, legend: Legend, layout: SheetLayout) -> list[SheetTable]:
+def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
     """Every table of a sheet; there may be none."""
     width = max((len(row) for row in grid.rows), default=0)
     rows = [[*row, *[""] * (width - len(row))] for row in grid.rows]
@@ -103,7 +103,7 @@ def tables_in(grid: Grid, legend: Legend, layout: SheetLayout) -> list[SheetTabl
     return tables
 
 
-def _looks_tidy(rows: list[list[str]], legend: Legend, layout: SheetLayout) -> bool:
+def _looks_tidy(rows: list[list[str]], legend: Legend, layout: Layout) -> bool:
     """Whether the first row names columns, one of them that of counts, and all rows have one.
 
     Labels may look like figures then.
@@ -210,7 +210,7 @@ class _Sheet:
     rows: list[list[str]]
     places: _Places
     legend: Legend
-    layout: SheetLayout
+    layout: Layout
 
     @property
     def names(self) -> list[str]:
@@ -218,9 +218,7 @@ class _Sheet:
         return [text.strip() for text in self.rows[0]]
 
 
-def _table(
-    where: str, grid: Grid, block: _Block, legend: Legend, layout: SheetLayout
-) -> SheetTable:
+def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout) -> SheetTable:
     title = " ".join(filter(None, [grid.title, block.title]))
     columns = [k for k in range(len(block.rows[0])) if any(_filled(row[k]) for row in block.rows)]
     rows = [[row[k] for k in columns] for row in block.rows]

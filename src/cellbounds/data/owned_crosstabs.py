@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.crosstabs import SheetLayout, SheetTable, tables_in
+from cellbounds.data.crosstabs import Layout, SheetTable, tables_in
 from cellbounds.data.domain import Domain, Label
 from cellbounds.data.formats.grids import grids_of
 from cellbounds.data.marks import Legend
@@ -34,12 +34,10 @@ def crosstab_table(
     sheet: str | None,
 ) -> Table | None:
     """The table of a crosstab; None if the source holds something else, or several of them."""
-    crosstab = _crosstab(source, encoding, delimiter, sheet)
-    if crosstab is None:
+    found = _crosstab(source, encoding, delimiter, sheet)
+    if found is None:
         return None
-    published = understand(
-        crosstab, Meaning(hierarchies=hierarchies, totals=totals, percents=False)
-    )
+    published = understand(found, Meaning(hierarchies=hierarchies, totals=totals, percents=False))
     _check_complete(published)
     trees = published.hierarchies
     domain = Domain({name: tree.leaves for name, tree in trees.items()})
@@ -66,7 +64,7 @@ def _crosstab(source: Any, encoding: str, delimiter: str, sheet: str | None) -> 
     try:
         known = None if delimiter == "," else delimiter
         grids = grids_of(source, encoding=encoding, delimiter=known, sheet=sheet)
-        tables = [table for grid in grids for table in tables_in(grid, legend, SheetLayout())]
+        tables = [table for grid in grids for table in tables_in(grid, legend, Layout())]
     except InvalidInput:  # whoever reads it otherwise says what is wrong
         return None
     if len(tables) != 1 or tables[0].tidy:

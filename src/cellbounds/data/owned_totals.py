@@ -133,7 +133,7 @@ def _compared(
     both = _unused(domain, "sum")
     grouping = Grouping(name, {"total": [total], "parts": parts})
     grown = table.with_domain(domain.with_groupings({both: grouping}))
-    order = [both if variable == name else variable for variable in domain.names]
+    order = [both if one == name else one for one in domain.names]
     where, counts = grown.margin(order).cells()
     axis = domain.axis(name)
     sides = np.array([1, -1])[where[:, axis]]
@@ -144,7 +144,7 @@ def _compared(
     if not len(odd):
         return len(lines), None
     index = [int(place) for place in lines[odd[0]]]
-    rest = [domain.levels(variable) for variable in domain.names if variable != name]
+    rest = [domain.levels(one) for one in domain.names if one != name]
     labels = [levels[place] for levels, place in zip(rest, index, strict=True)]
     return len(lines), (*labels[:axis], total, *labels[axis:])
 
@@ -157,10 +157,8 @@ def _restricted(table: Table, name: str, kept: Sequence[Label]) -> Table:
     some = _unused(domain, name)
     grouping = Grouping(name, {level: [level] for level in kept})
     grown = table.with_domain(domain.with_groupings({some: grouping}))
-    margin = grown.margin([some if variable == name else variable for variable in domain.names])
-    levels = {
-        variable: kept if variable == name else domain.levels(variable) for variable in domain.names
-    }
+    margin = grown.margin([some if one == name else one for one in domain.names])
+    levels = {one: kept if one == name else domain.levels(one) for one in domain.names}
     still = {key: group for key, group in domain.groupings.items() if group.of != name}
     return margin.with_domain(Domain(levels, groupings=still))
 
@@ -187,11 +185,11 @@ def _from_columns(
     if set(tree.leaves) != {line[-1] for line in labels}:
         raise InvalidInput(f"{where}: codes of {name!r} are also those of a level above it")
     outer = set(columns[:-1])
-    inner = [variable for variable in table.domain.names if variable not in outer]
+    kept = [one for one in table.domain.names if one not in outer]
     groupings = {
         key: group for key, group in table.domain.groupings.items() if group.of not in outer
     }
-    margin = table.margin(inner)
+    margin = table.margin(kept)
     return margin.with_domain(margin.domain.with_groupings(groupings)), tree
 
 

@@ -95,7 +95,7 @@ def sums_of(lines: Lines, total: Label, parts: Sequence[Label], tolerance: int =
     Parts that a line does not list are taken to be empty here: where the total is the sum of those
     that are listed, they are.
     """
-    sums = Sums(differing=[])
+    found = Sums(differing=[])
     for others, line in lines.by_others.items():
         whole = line.get(total)
         if not isinstance(whole, int):
@@ -108,17 +108,17 @@ def sums_of(lines: Lines, total: Label, parts: Sequence[Label], tolerance: int =
         gap = whole - sum(shown)
         complete = len(shown) + zeros == len(listed)
         if not complete:
-            sums.shown_sums += gap == 0
-            sums.other_sums += gap != 0
+            found.shown_sums += gap == 0
+            found.other_sums += gap != 0
         if (abs(gap) > tolerance if complete else gap < -tolerance) and (
             len(listed) == len(parts) or gap < 0
         ):
-            assert sums.differing is not None
-            sums.differing.append(lines.cell(others, total))
+            assert found.differing is not None
+            found.differing.append(lines.cell(others, total))
         elif complete and abs(gap) <= tolerance:
-            sums.confirmed += 1
-            sums.positive += whole > 0
-    return sums
+            found.confirmed += 1
+            found.positive += whole > 0
+    return found
 
 
 def tolerance_of(base: int | None, parts: int) -> int:
@@ -149,8 +149,8 @@ def find_total(
         return total
     if len(codes) > 2 and len(lines.by_others) > 1 and base is None:
         for total in (codes[0], codes[-1]):
-            sums = sums_of(lines, total, [code for code in codes if code != total])
-            if sums.positive > 1 and not sums.differing:
+            found = sums_of(lines, total, [code for code in codes if code != total])
+            if found.positive > 1 and not found.differing:
                 raise InvalidInput(
                     f"{where}: {total!r} of {lines.name!r} is the sum of the other levels on every "
                     "line that can be checked, but its name does not say that it is a total; say "
@@ -175,9 +175,9 @@ def confirm_total(
     `multiples` is the base that figures seem to be rounded to; `told`: somebody says that it is a
     total, which need not be seen.
     """
-    sums = sums_of(lines, total, parts, tolerance_of(base, len(parts)))
-    if sums.differing:
-        hint, others = "", len(sums.differing) - 1
+    found = sums_of(lines, total, parts, tolerance_of(base, len(parts)))
+    if found.differing:
+        hint, others = "", len(found.differing) - 1
         more = f", and so do {others} more" if others else ""
         if multiples > 1 and base is None:
             hint = (
@@ -185,17 +185,17 @@ def confirm_total(
                 f"{multiples})"
             )
         raise InvalidInput(
-            f"{where}: the cell {sums.differing[0]} is called a total but differs from the sum of "
+            f"{where}: the cell {found.differing[0]} is called a total but differs from the sum of "
             f"its parts{more}{hint}; correct the table, give the hierarchy of its codes "
             "(--hierarchy NAME=FILE), or --no-totals (totals=False) if it is none"
         )
-    if not sums.confirmed and not told:
+    if not found.confirmed and not told:
         raise InvalidInput(
             f"{where}: {total!r} of {lines.name!r} is called a total, but no line shows all of its "
             f"parts to confirm it; say so: --totals {lines.name}={total} (totals={{...}}), or "
             "--no-totals (totals=False)"
         )
-    return sums
+    return found
 
 
 def confirm_tree(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cellbounds.data.crosstabs import SheetLayout, SheetTable, tables_in
+from cellbounds.data.crosstabs import Layout, SheetTable, tables_in
 from cellbounds.data.domain import Label
 from cellbounds.data.formats.grids import grids_of
 from cellbounds.data.hierarchy import Hierarchy
@@ -70,7 +70,7 @@ class Meaning:
 def published_tables(
     source: Any,
     meaning: Meaning,
-    layout: SheetLayout,
+    layout: Layout,
     *,
     encoding: str = "utf-8",
     delimiter: str | None = None,

@@ -26,7 +26,7 @@ from cellbounds.runtime.budget import UNLIMITED, Budget, budgeted
 from cellbounds.runtime.interrupts import Late
 from cellbounds.solvers.solve import attainable, attainable_enough
 from cellbounds.statements import Release, Statement
-from cellbounds.statements.published import Published, SheetQuestion
+from cellbounds.statements.published import Published, Question
 from cellbounds.text import counted
 
 OUTER = (
@@ -291,7 +291,7 @@ def _worked_out(
     return values_of, tuple(dict.fromkeys(notes)), tuple(answers)
 
 
-def _asked(release: Release, question: SheetQuestion, budget: Budget) -> Attainable:
+def _asked(release: Release, question: Question, budget: Budget) -> Attainable:
     """The answer of a question; of many cells only which are known exactly, at first."""
     asked: dict[str, Any] = {"over": question.over, "cells": question.cells, "budget": budget}
     if len(question.cells) < LARGE:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.crosstabs import SheetLayout
+from cellbounds.data.crosstabs import Layout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.marks import Legend, legend_of
@@ -28,7 +28,7 @@ from cellbounds.statements.total import Total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SheetQuestion:
+class Question:
     """Cells of one margin of a release, and where they stand in the table.
 
     Attributes
@@ -108,7 +108,7 @@ def release_of(tables: Sequence[PublishedTable], *, about: Domain | None = None)
     return Release(domain, [*statements, *_joined(totals)])
 
 
-def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[SheetQuestion]:
+def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[Question]:
     """The cells of a table that show no count, by the margin of the release they belong to."""
     asked: dict[tuple[str, ...], list[tuple[Cell, Cell]]] = {}
     trees = _trees(tables)
@@ -119,7 +119,7 @@ def questions(table: PublishedTable, tables: Sequence[PublishedTable]) -> list[S
             whole, everybody = _everybody(trees)
             over, cell = (whole,), tuple(everybody.levels)
         asked.setdefault(over, []).append((cell, place))
-    return [SheetQuestion(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
+    return [Question(over, *zip(*pairs, strict=True)) for over, pairs in asked.items()]
 
 
 def _trees(tables: Sequence[PublishedTable]) -> dict[str, Hierarchy]:
@@ -200,12 +200,12 @@ def _naming(
     level_of = list(_levels(table, trees).values())
 
     def named(cell: Cell) -> tuple[tuple[str, ...], Cell]:
-        levels_of = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
-        over = tuple(level for level in levels_of if level is not None)
+        found = [levels[code] for levels, code in zip(level_of, cell, strict=True)]
+        over = tuple(level for level in found if level is not None)
         if len(over) == len(cell):
             return over, cell
         return over, tuple(
-            code for level, code in zip(levels_of, cell, strict=True) if level is not None
+            code for level, code in zip(found, cell, strict=True) if level is not None
         )
 
     return named
@@ -299,7 +299,7 @@ class Published:
     tables: tuple[PublishedTable, ...]
     release: Release
 
-    def questions(self) -> list[tuple[PublishedTable, SheetQuestion]]:
+    def questions(self) -> list[tuple[PublishedTable, Question]]:
         """The cells that do not show their count, table by table and margin by margin."""
         return [
             (table, question) for table in self.tables for question in questions(table, self.tables)
@@ -447,16 +447,16 @@ def read_published(
         shares = False if percents == "none" else () if percents == "total" else [percents]
     exact = base is None and below is None and law is None
     meaning = Meaning(
-        legend=legend_of(marks, thousands),
-        hierarchies=hierarchies or {},
-        totals=totals,
-        base=base,
-        rounding=rounding,
-        absent=absent,
-        sums=sums,
-        percents=shares if exact else False,
+        legend_of(marks, thousands),
+        hierarchies or {},
+        totals,
+        base,
+        rounding,
+        absent,
+        sums,
+        shares if exact else False,
     )
-    layout = SheetLayout(header, index, count, None if variables is None else tuple(variables))
+    layout = Layout(header, index, count, None if variables is None else tuple(variables))
     how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
     tables: list[PublishedTable] = []
     for source in sources:

@@ -126,7 +126,7 @@ def excel_grids(
     with _careful(path):
         check_archive(path, raw)
         stored = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-        titles = [worksheet.title for worksheet in stored.worksheets]
+        titles = [one.title for one in stored.worksheets]
         if sheet is not None and sheet not in titles:
             raise InvalidInput(
                 f"{path} has no sheet {sheet!r}; its sheets are {', '.join(map(repr, titles))}"
@@ -134,19 +134,19 @@ def excel_grids(
         grids: dict[str, tuple[list[list[str]], tuple[str, ...]]] = {}
         for title in titles if sheet is None else [sheet]:
             cells = {(cell.row, cell.column): _found(cell) for cell in _cells(path, stored[title])}
-            for (row, column), sheet_cell in cells.items():
-                if sheet_cell.text is None:
+            for (row, column), found in cells.items():
+                if found.text is None:
                     raise InvalidInput(
                         f"{path}, sheet {title!r}, cell {column_letters(column)}{row} cannot be "
-                        f"read: {sheet_cell.note}"
+                        f"read: {found.note}"
                     )
             if cells:
-                more = sum(cell.note == MORE_DECIMALS for cell in cells.values())
-                caution = (
+                more = sum(one.note == MORE_DECIMALS for one in cells.values())
+                said = (
                     f"the file stores more decimals of {counted(more, 'figure')} than it shows",
                 )
-                rows = _laid_out({place: cell.text or "" for place, cell in cells.items()})
-                grids[title] = rows, caution if more else ()
+                rows = _laid_out({place: one.text or "" for place, one in cells.items()})
+                grids[title] = rows, said if more else ()
         if _has_formulas(raw):
             _check_calculated(path, raw, {title: rows for title, (rows, _) in grids.items()})
     if not grids:
@@ -168,7 +168,7 @@ def _check_calculated(path: Path, raw: bytes, grids: dict[str, list[list[str]]])
     import openpyxl
 
     written = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
-    for title in (worksheet.title for worksheet in written.worksheets if worksheet.title in grids):
+    for title in (one.title for one in written.worksheets if one.title in grids):
         grid = grids[title]
         for cell in _cells(path, written[title]):
             row, column = cell.row - 1, cell.column - 1

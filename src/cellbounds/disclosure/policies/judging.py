@@ -225,23 +225,23 @@ def judged(
                 pool = doubled
             if decisive:
                 settled = {id(safe) for safe in shown_safe(case, order[place + 1 :], pool, effort)}
-    parts = [seen[id(case)] for case in cases if id(case) in seen]
+    found = [seen[id(case)] for case in cases if id(case) in seen]
     if figures is not None and id(main) not in seen:
-        parts.insert(0, figures)
-    parts.append(_Seen(main, _shown_total(main), [], [], None))
+        found.insert(0, figures)
+    found.append(_Seen(main, _shown_total(main), [], [], None))
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
     verdict = Verdict(
         policy=main.policy,
         release=main.release,
-        cells=tuple(finding for part in parts for finding in part.findings),
+        cells=tuple(finding for part in found for finding in part.findings),
         independent=main.independent,
         over=main.over,
         knows=main.knows,
         margins=tuple(case.over for case in cases[1:]),
-        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *main.notes),
+        notes=(*dict.fromkeys(note for part in found for note in part.notes), *main.notes),
         seconds=seconds,
         _blame=partial(_blamed, main),
-        elsewhere=tuple(finding for part in parts for finding in part.elsewhere),
+        elsewhere=tuple(finding for part in found for finding in part.elsewhere),
         outside=main.outside,
         intruder=main.intruder,
     )

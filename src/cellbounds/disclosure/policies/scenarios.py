@@ -192,7 +192,7 @@ def asked_margins(domain: Domain, over: Margins | None) -> list[tuple[str, ...]]
 def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ...], bool]]:
     """The margins that a release speaks of; False where one only adds up what is shown exactly."""
     domain = release.domain
-    margins: dict[frozenset[str], tuple[tuple[str, ...], bool]] = {}
+    found: dict[frozenset[str], tuple[tuple[str, ...], bool]] = {}
     spoken = [
         statement.variables
         for statement in release.statements
@@ -206,15 +206,15 @@ def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ..
         behind[base] = name if behind.get(base, name) == name else base
     together = tuple(behind[name] for name in domain.names if name in behind)
     for names in filter(None, (together, *spoken)):
-        margins[frozenset(names)] = names, True
+        found[frozenset(names)] = names, True
     for names in spoken:
         for size in range(len(names) - 1, 0, -1):
-            if len(margins) > 2 * MOST_MARGINS:
-                return margins  # far too many anyway
+            if len(found) > 2 * MOST_MARGINS:
+                return found  # far too many anyway
             for some in itertools.combinations(names, size):
                 printed = any(set(some) < set(exact) for exact in shown)
-                margins.setdefault(frozenset(some), (some, not printed))
-    return margins
+                found.setdefault(frozenset(some), (some, not printed))
+    return found
 
 
 def _shown(release: Release) -> dict[tuple[str, ...], IntArray]:
