@@ -267,3 +267,19 @@ def test_functions_are_compiled_apart_and_kept(tmp_path):
     number, counts = done.stdout.splitlines()
     assert 0 <= float(number) < 1
     assert counts == "1 0"
+
+
+def test_bounds_of_many_cells_are_listed_before_all_is_worked_out(monkeypatch):
+    monkeypatch.setattr(auditing, "MOST_LATE", 100)
+    counts = np.random.default_rng(1).poisson(4, size=(8, 8, 8))
+    table = cb.Table(cb.Domain({name: range(8) for name in "ABC"}), counts)
+    release = cb.publish(table, "[A,B]", "[A,C]", "[B,C]")
+
+    def progress(done, total):
+        if (done, total) == (3, 512):
+            raise Late
+
+    found = cb.audit(table, release, budget=cb.Budget(seconds=60, progress=progress))
+    assert [cell.labels for cell in found.cells] == list(table.domain.cells())
+    assert not any("not listed" in note for note in found.verdict.notes)
+    assert all(cell.disclosed is not None for cell in found.cells if cell.count <= 3)
