@@ -1,6 +1,7 @@
 """Who is exactly known given all margins of one size: python -m benchmarks.known_counts [FOLDER].
 
-FOLDER holds cps8.csv and nltcs16.csv (../shared/data unless given); a look-alike stands in for what is not there.
+FOLDER holds cps8.csv and nltcs16.csv (../shared/data unless given); look-alikes stand in for what
+is not there.
 Printed is computing time, of this process and those it started.
 """
 
