@@ -1,6 +1,7 @@
 """Who is exactly known given all margins of one size: python -m benchmarks.known_counts [FOLDER].
 
-FOLDER holds cps8.csv (../shared/data unless given); a look-alike stands in for what is not there.
+FOLDER holds cps8.csv and nltcs16.csv (../shared/data unless given); look-alikes stand in for what
+is not there.
 Printed is computing time, of this process and those it started.
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 import cellbounds as cb
 from benchmarks.problems.owned import all_margins, owned
 
-CASES = (("cps8", 2), ("cps8", 3), ("cps8", 4), ("cps8", 5))
+CASES = (("cps8", 2), ("cps8", 3), ("cps8", 4), ("cps8", 5), ("nltcs16", 2))
 SMALL = range(1, 4)
 
 

@@ -6,11 +6,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cellbounds as cb
+from bruteforce import consistent_tables
 from cellbounds.model.splitting import Splitting, SumBound, margin_axes
+from cellbounds.results import Evidence
+from cellbounds.solvers.general import single_questions, strategy
 
 SIGNS = (1, -1)
 
@@ -110,6 +113,29 @@ def test_multipliers_of_margins_add_up_to_what_was_found(case) -> None:
         weights += wide.reshape([shape[a] if a in face else 1 for a in range(len(shape))])
     again = splitting.coefficients(weights.ravel()[splitting.layout][None])
     assert np.allclose(again, answer.multipliers)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.integers(0, 7), min_size=1, max_size=8),
+    st.sampled_from([["[A,B]", "[A,C]", "[B,C]"], ["[A,B]", "[C]"], ["[A]", "[B]", "[C]"]]),
+    st.booleans(),
+)
+def test_small_tables_by_splitting_alone(monkeypatch, people, margins, impatient) -> None:
+    """Bounds by the steps of large tables are those of the list of all tables."""
+    counts = np.bincount(people, minlength=8).reshape(2, 2, 2)
+    table = cb.Table(cb.Domain({name: range(2) for name in "ABC"}), counts)
+    release = cb.publish(table, *margins)
+    every = np.array(list(consistent_tables(release, len(people))))
+    with monkeypatch.context() as patch:
+        patch.setattr(single_questions, "SPLIT", 1)
+        if impatient:  # each step is put off at once, and comes again
+            patch.setattr(strategy, "TRIED", 1)
+            patch.setattr(strategy, "TOO_FEW", 0)
+        answer = cb.bounds(release)
+    assert answer.evidence == Evidence.EXACT
+    np.testing.assert_array_equal(answer.lower, every.min(axis=0))
+    np.testing.assert_array_equal(answer.upper, every.max(axis=0))
 
 
 def test_sums_of_cells_and_bounds_that_a_table_meets() -> None:

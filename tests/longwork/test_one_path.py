@@ -14,7 +14,7 @@ import pytest
 import cellbounds as cb
 from cellbounds.model import linear_programs
 from cellbounds.runtime.budget import Budget
-from cellbounds.solvers.general import search, strategy
+from cellbounds.solvers.general import search, single_questions, strategy
 from cellbounds.solvers.general.cp_sat import Efforts, IntegerProgram
 
 
@@ -115,6 +115,19 @@ def test_large_problems_too(monkeypatch):
     release = RELEASES["margins"]
     alone = told(release)
     assert told(release, Unruly(3)) == alone
+
+
+def test_steps_that_settle_too_few_are_put_off_alike(monkeypatch):
+    monkeypatch.setattr(single_questions, "SPLIT", 1)
+    monkeypatch.setattr(strategy, "TRIED", 1)
+    monkeypatch.setattr(strategy, "TOO_FEW", 0)  # whatever they settle
+    monkeypatch.setattr(strategy, "REPAIRS", (2_000,))
+    release = all_margins(skewed(2, (2,) * 6), 2)
+    history = cb.attainable(release)._source.search.history
+    left = {name: left for name, _, left in history}
+    assert left["integer programs for a moment"] > 0 == history[-1][2]
+    alone = told(release)
+    assert told(release, Unruly(4)) == alone
 
 
 def test_the_work_is_really_shared():

@@ -19,6 +19,7 @@ from cellbounds.disclosure import auditing
 from cellbounds.disclosure.policies import Outcome, attacker
 from cellbounds.report.audit_text import render
 from cellbounds.report.ledger_page import ledger_page
+from cellbounds.results import Attainable
 from cellbounds.runtime import compilation
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.interrupts import Alarm, Late, uninterrupted
@@ -267,3 +268,22 @@ def test_functions_are_compiled_apart_and_kept(tmp_path):
     number, counts = done.stdout.splitlines()
     assert 0 <= float(number) < 1
     assert counts == "1 0"
+
+
+def test_bounds_of_many_cells_are_listed_before_all_is_worked_out(monkeypatch):
+    gathered = []
+
+    def progress(done, total):
+        if gathered and (done, total) == (150, 512):
+            raise Late
+
+    monkeypatch.setattr(auditing, "MOST_LATE", 100)
+    monkeypatch.setattr(attacker, "LARGE", 100)
+    monkeypatch.setattr(Attainable, "gather", lambda _: gathered.append(True))
+    counts = np.random.default_rng(1).poisson(4, size=(8, 8, 8))
+    table = cb.Table(cb.Domain({name: range(8) for name in "ABC"}), counts)
+    release = cb.publish(table, "[A,B]", "[A,C]", "[B,C]")
+    found = cb.audit(table, release, budget=cb.Budget(seconds=60, progress=progress))
+    assert [cell.labels for cell in found.cells] == list(table.domain.cells())
+    assert not any("not listed" in note for note in found.verdict.notes)
+    assert all(cell.disclosed is not None for cell in found.cells if 1 <= cell.count <= 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -53,7 +52,8 @@ BRIEF = (
 """What is said of the cells of a large table."""
 
 MOST_LATE = 20_000
-"""Cells that are still listed when the budget is spent: that takes a moment."""
+"""Cells that are still listed when the budget is spent: that takes a moment. More are listed by
+their bounds before."""
 
 NARROW = 3
 """A cell with more than one but at most so many attainable counts is narrow."""
@@ -394,15 +394,20 @@ def audit(
         verdict = strongly_judged(table, cases, budget)
     answer = answer or (again if again is not None and again.over == case.over else None)
     cells: list[CellRisk] = []
+    known: list[CellRisk] = []
+    many = answer is not None and answer.size > MOST_LATE
     with suppress(Late):  # those that were listed stay
+        # Bounds are at hand, whatever else is not worked out in time: there may be none left for
+        # many cells then.
+        if answer is not None and until is not None and many and not brief:
+            known.extend(_cells(answer, case, margin, verdict, brief=True))
         for cell in () if answer is None else _cells(answer, case, margin, verdict, brief=brief):
             budget.say(len(cells), margin.domain.size)
             cells.append(cell)
-    if answer is not None and until is not None and len(cells) < min(answer.size, MOST_LATE):
-        # Bounds are at hand, whatever else was not worked out in time.
+    if answer is not None and until is not None and not many and len(cells) < answer.size:
         with suppress(Late):
-            rest = _cells(answer, case, margin, verdict, brief=True)
-            cells.extend(itertools.islice(rest, len(cells), None))
+            known.extend(_cells(answer, case, margin, verdict, brief=True))
+    cells.extend(known[len(cells) :])
     if brief:
         verdict = replace(verdict, notes=(*verdict.notes, BRIEF))
     answer = answer or nothing_known(case.known, case.over, time.perf_counter() - begun)

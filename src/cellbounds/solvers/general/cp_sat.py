@@ -99,10 +99,16 @@ class IntegerProgram:
         return self._ask(seconds, _Question(cells, within=within, residues=residues, quick=quick))
 
     def minimize(
-        self, cells: IntArray, weights: IntArray, hint: IntArray | None, seconds: float | None
+        self,
+        cells: IntArray,
+        weights: IntArray,
+        hint: IntArray | None,
+        seconds: float | None,
+        *,
+        brief: bool = False,
     ) -> Found:
-        """The table with the least weighted sum."""
-        return self._ask(seconds, _Question(cells, weights, hint=hint))
+        """The table with the least weighted sum; `brief` gives up after the first steady search."""
+        return self._ask(seconds, _Question(cells, weights, hint=hint, brief=brief))
 
     def _ask(self, seconds: float | None, question: _Question) -> Found:
         try:
@@ -127,6 +133,7 @@ class _Question(NamedTuple):
     residues: tuple[int, list[int]] | None = None
     hint: IntArray | None = None
     quick: bool = False
+    brief: bool = False
 
 
 class _Model:
@@ -162,7 +169,7 @@ class _Model:
 
     def answer(self, seconds: float | None, question: _Question) -> Found:
         """A table as asked for, or a proof that there is none."""
-        cells, weights, within, residues, hint, quick = question
+        cells, weights, within, residues, hint, quick, brief = question
         model = self._model.clone()
         total = None if cells is None else self._sum(model, cells, weights)
         if weights is not None:
@@ -178,9 +185,9 @@ class _Model:
         if hint is not None:
             for k, value in enumerate(hint.tolist()):
                 model.add_hint(model.get_int_var_from_proto_index(k), value)
-        return self._solve(model, seconds, quick=quick)
+        return self._solve(model, seconds, quick=quick, brief=brief)
 
-    def _solve(self, model: Any, seconds: float | None, *, quick: bool) -> Found:
+    def _solve(self, model: Any, seconds: float | None, *, quick: bool, brief: bool) -> Found:
         """Search steadily, and if that does not settle it, by all means.
 
         Steady searches run in a single thread and count their steps instead of seconds. What is
@@ -191,7 +198,8 @@ class _Model:
             return self._searched(model, seconds, most=self._efforts.quick, quick=True)
         end = None if seconds is None else time.monotonic() + seconds
         best = Found(None, final=False)
-        for turns, most in (*self._efforts.steady, (False, None)):
+        steady = self._efforts.steady
+        for turns, most in steady[:1] if brief else (*steady, (False, None)):
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 break

@@ -21,8 +21,11 @@ from cellbounds.statements.inequalities import NO_UPPER
 CAP = 10**6
 """Cells that nothing limits are searched so far up; beyond, only proofs count."""
 
-SPLIT = 500
+SPLIT = 100
 """Cells left from which on splitting beats programs, where there are complete margins alone."""
+
+MOST_QUICK = 1_500
+"""Cells left up to which integer programs mostly end in a moment."""
 
 
 class Solvers:
@@ -57,6 +60,11 @@ class Solvers:
     def splits(self, release: Release) -> bool:
         """Whether bounds are found faster by splitting than by programs."""
         return len(self.small.lower) >= SPLIT and bool(self._margins(release))
+
+    @property
+    def integers_are_quick(self) -> bool:
+        """Whether integer programs are worth a moment before long repairs."""
+        return len(self.small.lower) < MOST_QUICK
 
     def _margins(self, release: Release) -> tuple[tuple[int, ...], ...]:
         """The axes of complete margins if nothing else was said, and cells have limits and move."""

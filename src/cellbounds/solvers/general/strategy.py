@@ -32,8 +32,10 @@ from cellbounds.solvers.general.search import SIGNS, Proof, Search, Standing
 from cellbounds.statements.inequalities import NO_UPPER
 
 
-def by_integers(search: Search, place: int, side: int, seconds: float | None) -> None:
-    """Settle a bound by an integer program."""
+def by_integers(
+    search: Search, place: int, side: int, seconds: float | None, *, brief: bool = False
+) -> None:
+    """Settle a bound by an integer program, or look for a moment only whether one does."""
     if not search.solvers.sendable:
         return
     cells, constant = search.objective(place)
@@ -43,16 +45,18 @@ def by_integers(search: Search, place: int, side: int, seconds: float | None) ->
         reached = int(search.pool.ends[side, place])
         if _by_closing(search, place, side, reached, seconds):
             return
-    elif _at_the_bound(search, place, side, None if seconds is None else seconds / 2):
+    elif _at_the_bound(search, place, side, None if seconds is None else seconds / 2, brief):
         return
-    answer = search.solvers.integers.minimize(cells, weights, hint, seconds)
+    answer = search.solvers.integers.minimize(cells, weights, hint, seconds, brief=brief)
     if not search.take(answer) and answer.final and not search.capped:
         raise InconsistentRelease("no table of counts fits all the published figures")
     if answer.bound is not None and not search.capped_for(place):
         search.prove(place, side, SIGNS[side] * answer.bound + constant, Proof.SOLVER)
 
 
-def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) -> bool:
+def _at_the_bound(
+    search: Search, place: int, side: int, seconds: float | None, brief: bool
+) -> bool:
     """Look for a table exactly where the proof ends; says whether that settled the bound.
 
     Mostly there is one, and finding it takes half the time of an optimum.
@@ -63,7 +67,7 @@ def _at_the_bound(search: Search, place: int, side: int, seconds: float | None) 
     cells, constant = search.objective(place)
     at = goal - constant
     answer = search.solvers.integers.with_sum(cells, at, at, seconds, quick=True)
-    if answer.cells is None and not answer.final:
+    if answer.cells is None and not answer.final and not brief:
         answer = search.solvers.integers.with_sum(cells, at, at, seconds)
     if not search.take(answer) and answer.final and not search.capped_for(place):
         search.prove(place, side, goal + SIGNS[side], Proof.SOLVER)
@@ -318,6 +322,13 @@ SPLIT_AT_ONCE = 64
 REPAIRS = (500_000, 2_000_000, 8_000_000)
 """Proposals of repairs of a table that is out of limits: about 0.05 seconds at first."""
 
+SHORT_REPAIRS = 20_000
+"""The same of a table that splitting has just given: less than that took."""
+
+TRIED, TOO_FEW = 32, 16
+"""In small problems: bounds that a step is tried on at least, and the part of them (one of
+so many) that it must settle, or the others are left to later steps first."""
+
 LONGER = 6
 """How much longer walks are that are tried again in large problems."""
 
@@ -381,12 +392,19 @@ def settle_all(search: Search, effort: Budget) -> None:
         search.note(WALKS)
         _by_splitting(search, effort)
         search.note("splitting")
-    for name, step in _steps(search):
-        if effort.spent:
-            return
-        alone = search.program_is_dear or name == INTEGERS
-        _shared(search, step, effort, 1 if alone else WIDTH)
+    steps = _steps(search)
+    hurried = _hurried(search)
+    while steps and not effort.spent and _open(search):
+        (name, step), *steps = steps
+        alone, hurried = search.program_is_dear or name == INTEGERS, hurried and name != INTEGERS
+        if not _shared(search, step, effort, 1 if alone else WIDTH, in_full=not hurried):
+            steps.append((name, step))
         search.note(name)
+
+
+def _hurried(search: Search) -> bool:
+    """Whether steps that settle little give way to others, since any may be the quick one."""
+    return search.solvers.splits(search.release) and search.solvers.integers_are_quick
 
 
 def passes(search: Search, bound: Item, value: int) -> bool | None:
@@ -429,7 +447,8 @@ def _steps(search: Search) -> list[tuple[str, Step]]:
     programs = ("programs and guided walks", _by_program)
     if search.solvers.splits(search.release):
         rounds = [(f"tables at the bound, {n} proposals", partial(_by_repairs, n)) for n in REPAIRS]
-        return [*rounds, (INTEGERS, _by_integers)]
+        brief = ("integer programs for a moment", partial(_by_integers, brief=True))
+        return [*[brief] * _hurried(search), *rounds, (INTEGERS, _by_integers)]
     if search.program_is_dear:
         longer = ("longer guided walks", partial(_by_program, times=LONGER))
         return [programs, longer, (INTEGERS, _by_integers)]
@@ -456,7 +475,20 @@ def _by_splitting(search: Search, effort: Budget) -> None:
     if effort.device != CPU.name:
         search.by_splitting(_open(search), effort)
     elif search.solvers.splits(search.release):
-        _in_parts(search, Search.by_splitting, effort, SPLIT_AT_ONCE)
+        _in_parts(search, _split, effort, SPLIT_AT_ONCE)
+
+
+def _split(search: Search, bounds: Sequence[Item], effort: Budget) -> None:
+    """Prove some bounds; tables of small problems are rounded while they are there."""
+    hurried = _hurried(search)
+    answers = search.by_splitting(bounds, effort, tables=hurried)
+    if not hurried:
+        return
+    for (place, side), answer in zip(bounds, answers, strict=False):
+        if effort.spent:
+            return
+        if not search.settled(place, side):
+            attain_by_rounding(search, place, side, answer.table, SHORT_REPAIRS, effort)
 
 
 def _by_repairs(
@@ -480,12 +512,19 @@ def _by_walking(search: Search, place: int, side: int, effort: Budget, _share: i
     search.by_walking(place, side, QUICK_WALK, effort)
 
 
-def _by_integers(search: Search, place: int, side: int, effort: Budget, share: int) -> None:
+def _by_integers(
+    search: Search,
+    place: int,
+    side: int,
+    effort: Budget,
+    share: int,
+    brief: bool = False,
+) -> None:
     left = effort.left
     if left is not None:
         # Twice an equal share: many need less.
         left = max(min(left, 1.0), 2 * left / share)
-    by_integers(search, place, side, left)
+    by_integers(search, place, side, left, brief=brief)
 
 
 def _open(search: Search) -> list[Item]:
@@ -506,20 +545,30 @@ def _each(search: Search, step: Step, effort: Budget) -> None:
         effort.say(done, len(bounds))
 
 
-def _shared(search: Search, step: Step, effort: Budget, width: int) -> None:
-    """One step for all open bounds, in parts of some width that anybody may do."""
-    _in_parts(search, partial(_stepped, step, len(_open(search))), effort, width)
+def _shared(search: Search, step: Step, effort: Budget, width: int, *, in_full: bool) -> bool:
+    """One step for all open bounds; says whether it was not given up because it settles too few."""
+    work = partial(_stepped, step, len(_open(search)))
+    return _in_parts(search, work, effort, width, in_full=in_full)
 
 
-def _in_parts(search: Search, work: Work[object], effort: Budget, width: int) -> None:
-    """Some work for all open bounds, in parts of some width that anybody may do."""
-    bounds = _open(search)
+def _in_parts(
+    search: Search, work: Work[object], effort: Budget, width: int, *, in_full: bool = True
+) -> bool:
+    """Some work for all open bounds, in parts of some width that anybody may do.
+
+    Unless it is to be done in full, it ends where too few of them are settled, and says so.
+    """
+    bounds, tried, settled = _open(search), 0, 0
 
     def wanted(item: Item) -> bool:
         return not search.settled(*item) and bool(search.needed()[item[0]])
 
-    for _ in in_rounds(search, bounds, work, effort, width=width, wanted=wanted):
-        pass
+    for items, _ in in_rounds(search, bounds, work, effort, width=width, wanted=wanted):
+        tried += len(items)
+        settled += sum(search.settled(*item) for item in items)
+        if not in_full and tried >= TRIED and settled * TOO_FEW < tried:
+            return False
+    return True
 
 
 def _stepped(
