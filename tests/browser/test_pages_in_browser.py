@@ -321,10 +321,11 @@ def test_refused_because_of_two_earlier_ones_and_a_safe_variant_approved(logged_
     cleo.fill("[name=why]", "let us see")
     cleo.click("text=Approve")
     cleo.locator(".problem", has_text="not committed").wait_for(timeout=90_000)
-    cleo.goto(f"{team.base}/requests/{number}")
+    cleo.click(f"text=Back to request {number}")
     cleo.fill("[name=why]", "gives a small count away with the other two")
     cleo.click("button:has-text('Refuse')")
     cleo.locator(".banner", has_text="REFUSED").wait_for(timeout=90_000)
+    assert cleo.locator("#blame li").count() == 2
     ben.goto(f"{team.base}/requests/{number}")
     assert "gives a small count away" in ben.inner_text("main")
     # A variant that is safe, decided by another person than the one who asked.
