@@ -167,7 +167,7 @@ def test_an_unsafe_design_is_made_safe(page, alone, tmp_path):
     assert page.locator(".map td.broken").count() == 6
     page.click("#make-safe")
     first = page.locator(".suggestions a").first
-    first.wait_for()
+    first.wait_for(timeout=90_000)
     first.click()
     settled(page)
     assert verdict(page) == "SAFE"
