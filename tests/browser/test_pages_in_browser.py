@@ -344,9 +344,17 @@ def test_axe_finds_nothing_where_it_is_decided(logged_in, team):
     from axe_playwright_python.sync_playwright import Axe
 
     cleo, ada = logged_in("cleo"), logged_in("ada")
-    asked(cleo, team, "[region]~10", "a look")
-    for page, address in ((cleo, "requests"), (cleo, "requests/new"), (ada, "people")):
+    number = asked(cleo, team, "[region]~10", "a look")
+    for page, address, last in (
+        (cleo, "requests", "text=Waiting"),
+        (cleo, "requests/new", "text=Why it is wanted"),
+        (cleo, f"requests/{number}", ".banner.safe"),
+        (cleo, "history", "text=What happened"),
+        (ada, "people", "text=Add somebody"),
+        (ada, f"requests/{number}", "text=WAITING"),
+    ):
         page.goto(f"{team.base}/{address}")
+        page.locator(last).first.wait_for(timeout=90_000)
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()
         page.set_viewport_size(PHONE)
