@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(name)
         (folder / "race").mkdir()
         found = _load(options, folder)
-        problems = [*_judged(found), *_raced(folder / "race", options.races)]
+        problems = [*_judged(found), *raced(folder / "race", options.races)]
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
     for words in problems:
@@ -155,7 +155,7 @@ def _judged(found: dict[str, Any]) -> list[str]:
     return problems
 
 
-def _raced(folder: Path, races: int) -> list[str]:
+def raced(folder: Path, races: int) -> list[str]:
     """Eight people approve at once what is safe in pairs and not all together."""
     people = {f"decides {k}": BOTH for k in range(len(REQUESTS))}
     problems = []

@@ -167,7 +167,7 @@ def test_an_unsafe_design_is_made_safe(page, alone, tmp_path):
     assert page.locator(".map td.broken").count() == 6
     page.click("#make-safe")
     first = page.locator(".suggestions a").first
-    first.wait_for()
+    first.wait_for(timeout=90_000)
     first.click()
     settled(page)
     assert verdict(page) == "SAFE"
@@ -321,10 +321,11 @@ def test_refused_because_of_two_earlier_ones_and_a_safe_variant_approved(logged_
     cleo.fill("[name=why]", "let us see")
     cleo.click("text=Approve")
     cleo.locator(".problem", has_text="not committed").wait_for(timeout=90_000)
-    cleo.goto(f"{team.base}/requests/{number}")
+    cleo.click(f"text=Back to request {number}")
     cleo.fill("[name=why]", "gives a small count away with the other two")
     cleo.click("button:has-text('Refuse')")
     cleo.locator(".banner", has_text="REFUSED").wait_for(timeout=90_000)
+    assert cleo.locator("#blame li").count() == 2
     ben.goto(f"{team.base}/requests/{number}")
     assert "gives a small count away" in ben.inner_text("main")
     # A variant that is safe, decided by another person than the one who asked.
@@ -343,9 +344,17 @@ def test_axe_finds_nothing_where_it_is_decided(logged_in, team):
     from axe_playwright_python.sync_playwright import Axe
 
     cleo, ada = logged_in("cleo"), logged_in("ada")
-    asked(cleo, team, "[region]~10", "a look")
-    for page, address in ((cleo, "requests"), (cleo, "requests/new"), (ada, "people")):
+    number = asked(cleo, team, "[region]~10", "a look")
+    for page, address, last in (
+        (cleo, "requests", "text=Waiting"),
+        (cleo, "requests/new", "text=Why it is wanted"),
+        (cleo, f"requests/{number}", ".banner.safe"),
+        (cleo, "history", "text=What happened"),
+        (ada, "people", "text=Add somebody"),
+        (ada, f"requests/{number}", "text=WAITING"),
+    ):
         page.goto(f"{team.base}/{address}")
+        page.locator(last).first.wait_for(timeout=90_000)
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()
         page.set_viewport_size(PHONE)

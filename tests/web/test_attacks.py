@@ -12,6 +12,7 @@ import zipfile
 
 import openpyxl
 import pytest
+from reliability.load.command import raced
 from servers import PASSWORD, form_token, waited
 
 from cellbounds.web.client import Client
@@ -96,7 +97,10 @@ def test_what_is_no_json_is_refused(ask, content):
 def test_json_is_what_a_program_says_it_is(ask):
     """A form of another site can be sent as plain text, and as JSON it cannot."""
     text = json.dumps(JUDGED).encode()
-    assert ask("/judge", content=text, headers={"Content-Type": "text/plain"}).status_code == 400
+    for media in ("text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
+        assert ask("/judge", content=text, headers={"Content-Type": media}).status_code == 400
+    said = "Application/JSON; charset=utf-8"
+    assert ask("/judge", content=text, headers={"Content-Type": said}).status_code == 200
 
 
 def bomb():
@@ -162,6 +166,44 @@ def test_whatever_a_file_is_called(user, name):
     taken = user.get(f"{address}/file.zip")
     assert taken.headers["content-disposition"] == 'attachment; filename="release.zip"'
     assert user.post(f"{address}/remove", data={"form_token": form_token(user)}).status_code == 303
+
+
+@pytest.mark.parametrize("name", ["\U0001f600" * 300 + ".csv", "é" * 500, "a" * 300])
+def test_a_name_may_be_longer_than_names_of_files(team, name):
+    with team.person("ben") as ben:
+        files = [("file", (name, b"sex,f,m\nNorth,1,2\n"))]
+        data = {"form_token": form_token(ben), "why": "a long name"}
+        assert ben.post("/requests/import", data=data, files=files).status_code == 400
+        sent = ben.post("/drop", data=data, files=files)
+        assert sent.status_code == 303, sent.text
+        assert ben.post(f"{sent.headers['location']}/remove", data=data).status_code == 303
+
+
+def test_where_the_server_keeps_files_is_not_said(user, team):
+    """Messages and pages name files as people do."""
+    ragged = b"a,b,count\nx,u,3\nx,u,v,9\n"
+    hidden = b"region,f,m,Total\nNorth,x,4,6\nSouth,7,8,15\nTotal,9,12,21\n"
+    data = {"form_token": form_token(user)}
+    texts = []
+    for name, text in (("été & co.csv", ragged), ('m\'a "x" & co.csv', hidden)):
+        sent = user.post("/drop", data=data, files={"file": (name, text)})
+        address = sent.headers.get("location")
+        page = waited(lambda to=address: _done(user.get(to))) if address else sent
+        texts.append(page.text)
+        if address:
+            user.post(f"/table/{address.rpartition('/')[2]}/remove", data=data)
+    with team.person("ben") as ben:
+        data = {"form_token": form_token(ben), "why": "x"}
+        files = [("file", ("été & co.csv", b"sex,f,m\nNorth,1,2\n"))]
+        texts.append(ben.post("/requests/import", data=data, files=files).text)
+    for text in texts:
+        assert re.search(r"[^/]\b\S+ &amp; co\.csv", text), text
+        assert "cellbounds/" not in text
+        assert not re.search(r"/\.work|/[uh][\w-]{12}/", text)
+
+
+def _done(answer):
+    return None if 'http-equiv="refresh"' in answer.text else answer
 
 
 def test_labels_are_no_formulas_in_what_is_taken_away(user):
@@ -236,6 +278,20 @@ def test_what_is_hardly_http_is_refused(alone, request_):
     assert b"delinquent" not in answer
 
 
+def test_many_who_say_nothing_keep_nobody_out(alone, user):
+    with contextlib.ExitStack() as lines:
+        for _ in range(200):
+            line = socket.create_connection(("127.0.0.1", alone.port), timeout=60)
+            lines.enter_context(line)
+            line.sendall(b"POST /drop HTTP/1.1\r\nHost: x\r\n")
+        assert user.get("/").status_code == 200
+
+
+def test_eight_approvals_that_race_release_nothing_unsafe(tmp_path):
+    """Safe in pairs, and not all together: the ledger is asked afterwards."""
+    assert raced(tmp_path, 1) == []
+
+
 def test_strangers_may_send_little(alone, team):
     """Before anybody logs in a body of some kilobytes is all that is taken."""
     for server in (alone, team):
@@ -280,6 +336,9 @@ def test_scripts_in_reasons_and_names_stay_text(team):
     with team.person("dan") as dan:
         pages = [dan.get(one).text for one in ("/requests", f"/requests/{number}")]
         history = _history(dan)
+        # What was done to people is told, and the way back to the other pages.
+        assert "document.title=&#39;!&#39;&lt;/script&gt;: added; asks." in history
+        assert '<a href="/requests"' in history
         for text in (*pages, history):
             assert "document.title" in text
             assert SCRIPT not in text

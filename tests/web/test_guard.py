@@ -8,6 +8,7 @@ import contextlib
 import pytest
 import uvicorn
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from cellbounds.errors import InvalidInput
 from cellbounds.ledger import LedgerError
@@ -97,6 +98,30 @@ def test_wrong_passwords_of_an_address_are_counted_for_a_while():
     clock[0] = 61
     attempts.check("a")
     assert not attempts._failed
+
+
+def test_who_tries_many_passwords_is_sent_away():
+    """By address, whatever the name; behind a proxy all have one address, and none is counted."""
+
+    class Wrong(Book):
+        def entitled(self, name, password):
+            return None
+
+    def tried(known, address, times):
+        async def all_of_them():
+            request = Request(scope(address))
+            return [await known.login(request, f"name {k}", "guess") for k in range(times)]
+
+        return asyncio.run(all_of_them())
+
+    book = Wrong()
+    known = door("10.0.0.5", book=book, attempts=3)
+    assert tried(known, "10.0.0.9", 3) == [None] * 3
+    with pytest.raises(HTTPException) as refused:
+        tried(known, "10.0.0.9", 1)
+    assert refused.value.status_code == 429
+    assert tried(known, "10.0.0.8", 1) == [None]
+    assert tried(known, "10.0.0.5", 9) == [None] * 9
 
 
 def answered(guard, asked, *messages):

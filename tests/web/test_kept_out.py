@@ -9,9 +9,11 @@ import stat
 from pathlib import Path
 
 import pytest
-from servers import PASSWORD, form_token
+from servers import PASSWORD, Server, form_token, waited
 
+import cellbounds as cb
 from cellbounds import web
+from cellbounds.web.client import Client, ServerError
 
 ADDRESSES = (
     "/",
@@ -164,12 +166,38 @@ def test_what_is_sent_here_is_private_and_deleted(user, tmp_path):
     key = sent.headers["location"].rpartition("/")[2]
     from cellbounds.runtime import files
 
-    found = [*files._cache().rglob(f"{key}*")]
-    assert len(found) == 1
-    assert stat.S_IMODE(found[0].stat().st_mode) == 0o600
+    (folder,) = files._cache().rglob(f"{key}*")
+    (file,) = folder.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert user.get(f"/table/{key}").status_code == 200
     user.post(f"/table/{key}/remove", data={"form_token": form_token(user)})
-    assert not found[0].exists()
+    assert not folder.exists()
+
+
+def test_counts_are_in_no_log_and_no_file_is_left(tmp_path, monkeypatch):
+    """While a server works, and after its end; what goes wrong included."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    domain = cb.Domain({"a": ["x", "y"], "b": ["u", "v"]})
+    cb.Table(domain, [[73_157, 2], [9, 73_157]]).write(tmp_path / "table.csv")
+    server = Server(tmp_path / "table.csv")
+    with server.entered() as user:
+        for address in ("?s=[a,b]", "/safe?s=[a,b]", "?s=[a,b]@1", "/answer/x"):
+            user.get(f"/table/table.csv{address}")
+        for style in ("zip", "html", "xlsx", "json"):
+            assert user.get(f"/table/table.csv/file.{style}").status_code == 200
+        text = b"a,b,count\nx,u,73157\nx,u,v,73157\n"
+        data = {"form_token": form_token(user)}
+        assert user.post("/drop", data=data, files={"file": ("t.csv", text)}).status_code == 400
+        assert not [file for file in cache.rglob("*") if file.is_file() and file.suffix == ".csv"]
+    server.process.terminate()
+    server.process.wait(60)
+    assert server.told.read() == ""
+    server.end()
+    assert not [
+        file for file in cache.rglob("*") if file.is_file() and b"73157" in file.read_bytes()
+    ]
 
 
 def test_an_endless_upload_is_refused_at_once(alone, user):
@@ -254,6 +282,84 @@ def test_another_role_sees_what_it_may(team, name):
     with team.person(name) as client:
         for address, status in RIGHTS[name].items():
             assert client.get(address).status_code == status, address
+
+
+def test_who_administers_sees_no_counts(team):
+    ben, ada = (Client.login(team.base, name, PASSWORD) for name in ("ben", "ada"))
+    number = ben.submit(["[region,ill]"], why="for ada to see")["number"]
+    with team.person("ada") as client, team.person("dan") as dan:
+        waited(lambda: "UNSAFE" in dan.get(f"/requests/{number}").text)
+        for address in (f"/requests/{number}", "/requests", "/history", "/history?public="):
+            text = re.sub(r"(?s)<(style|script)>.+?</\1>", "", client.get(address).text)
+            assert "for ada to see" in text or address.startswith("/history")
+            assert not re.search("unsafe|harm|small-counts at", text, re.IGNORECASE)
+        query = "s=[region,ill]"
+        for part in ("", "/together", "/safe", "/choose", "/undo", "/file.zip", "/file.xlsx"):
+            assert client.get(f"/table/table{part}?{query}").status_code == 403, part
+        assert client.get("/published/table").status_code == 403
+        assert "no table here yet" not in client.get("/").text
+    seen = ada.request(number)
+    assert (seen["outcome"], seen["reason"], seen["harmful"]) == (None, None, [])
+    assert not ada.tables()
+    with pytest.raises(ServerError) as refused:
+        ada.judge("table", ["[region]"])
+    assert refused.value.status == 403
+    with team.person("ben") as client:
+        data = {"form_token": form_token(client)}
+        assert client.post(f"/requests/{number}/withdraw", data=data).status_code == 303
+
+
+def test_requests_that_are_not_there_are_like_those_of_others(team):
+    ben, cleo = (Client.login(team.base, name, PASSWORD) for name in ("ben", "cleo"))
+    number = cleo.submit(["[region]~10"], why="mine alone")["number"]
+    said = []
+    for other in (number, 1, 10**20):
+        with pytest.raises(ServerError) as refused:
+            ben.request(other)
+        said.append((refused.value.status, str(refused.value)))
+    assert said == [said[0]] * 3
+    assert said[0][0] == 404
+    with team.person("cleo") as client:
+        data = {"form_token": form_token(client)}
+        assert client.post(f"/requests/{number}/withdraw", data=data).status_code == 303
+
+
+DOWNLOADS = {
+    "zip": "application/zip",
+    "html": "text/html; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "json": "application/json",
+}
+
+
+def test_what_is_confidential_is_neither_kept_nor_framed_nor_guessed_at(alone, user):
+    """By browsers and proxies: pages, what is taken away, what is refused, and JSON."""
+    answers = {
+        style: user.get(f"/table/delinquent.csv/file.{style}?s=[county]") for style in DOWNLOADS
+    }
+    for style, answer in answers.items():
+        assert answer.headers["content-type"] == DOWNLOADS[style]
+        assert answer.headers["content-disposition"].startswith("attachment; ")
+    text = b"region,f,m,Total\nNorth,x,4,6\nSouth,7,8,15\nTotal,9,12,21\n"
+    data = {"form_token": form_token(user)}
+    sent = user.post("/drop", data=data, files={"file": ("protected.csv", text)})
+    page = waited(lambda: _report(user.get(sent.headers["location"])))
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    # Whoever reads it finds back.
+    assert '<a href="/"' in page.text
+    user.post(f"/table/{page.url.path.rpartition('/')[2]}/remove", data=data)
+    with alone.client() as stranger:
+        more = [user.get(one) for one in ("/", "/table/delinquent.csv", "/table/no", "/api/1/no")]
+        more += [stranger.get("/"), stranger.get("/api/1/tables"), stranger.post("/drop")]
+    for answer in (*answers.values(), page, *more):
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def _report(answer):
+    return answer if "gives away" in answer.text else None
 
 
 def test_who_only_asks_cannot_decide_nor_see_what_others_asked(team):

@@ -61,6 +61,8 @@ def test_the_folder_of_an_acro_session_becomes_requests(team):
     [
         ({**SESSION, "output_1_0.csv": "ill,m,x\nyes,20,10\nno,12,10\n"}, "are others than in"),
         ({"results.json": RESULTS}, "which is not beside it"),
+        ({"results.json": RESULTS.replace("output_1_0.csv", "/etc/hostname")}, "not beside it"),
+        ({"results.json": RESULTS.replace("output_0_0.csv", "../../etc/hostname")}, "not beside"),
         ({"results.json": RESULTS, "x/results.json": RESULTS}, "the same name"),
         ({"notes.txt": "nothing"}, ""),
     ],

@@ -69,6 +69,20 @@ def test_a_worker_is_left_for_short_work_and_the_least_busy_come_first():
     asyncio.run(several())
 
 
+def test_what_somebody_looks_at_comes_before_what_waits():
+    async def several():
+        workers = unstarted()
+        for turn in range(3):
+            await workers.submit("ann", worked.nap, turn, seconds=1, long=True)
+        asked = await workers.submit("ann", worked.nap, 3, seconds=1, long=True)
+        workers.hurry(asked)
+        assert await workers._next() is asked
+        workers.hurry(asked)  # it is under way: nothing changes
+        assert asked not in workers._waiting
+
+    asyncio.run(several())
+
+
 def test_workers_that_are_late_cancelled_too_large_or_gone(monkeypatch):
     """One process after the other; whoever comes next gets one that works."""
     monkeypatch.setattr(work, "GRACE", 0.2)

@@ -36,7 +36,8 @@ LARGEST = 2**20
 
 async def _body(request: Request, **kinds: tuple[type, Any]) -> dict[str, Any]:
     """The values of a question; each has its type, and a default unless it is required (...)."""
-    if not request.headers.get("content-type", "").startswith("application/json"):
+    media = request.headers.get("content-type", "").partition(";")[0]
+    if media.strip().lower() != "application/json":
         raise HTTPException(400, "send application/json")
     raw = await request.body()
     try:

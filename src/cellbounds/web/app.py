@@ -55,10 +55,24 @@ MOST_BENCHES = 500
 
 @dataclass(eq=False)
 class Bench:
-    """What somebody does with a table: the designs that were tried, and the last look."""
+    """What somebody does with a table: designs tried, the way, the last work."""
 
     tried: OrderedDict[str, Tried] = field(default_factory=OrderedDict)
-    look: Job | None = None
+    trail: list[str] = field(default_factory=list)
+    latest: dict[Callable[..., Any], Job] = field(default_factory=dict)
+
+    def before(self, query: str) -> str | None:
+        """The design that was looked at before this one; None if there is none."""
+        places = [place for place, one in enumerate(self.trail) if one == query]
+        return self.trail[places[-1] - 1] if places and places[-1] else None
+
+    def undo(self, query: str) -> str | None:
+        """Go back to the design before this one, and forget what came after it."""
+        before = self.before(query)
+        if before is not None:
+            while self.trail.pop() != query:
+                pass
+        return before
 
 
 @dataclass(eq=False)
@@ -102,10 +116,13 @@ class Site:
 
     def note(self, visitor: Visitor, key: str, one: Tried) -> None:
         """Remember a design that was looked at."""
-        tried = self.bench(visitor, key).tried
-        tried[one.query] = one
-        while len(tried) > MOST_TRIED:
-            tried.popitem(last=False)
+        bench = self.bench(visitor, key)
+        bench.tried[one.query] = one
+        while len(bench.tried) > MOST_TRIED:
+            bench.tried.popitem(last=False)
+        if bench.trail[-1:] != [one.query]:
+            bench.trail.append(one.query)
+            del bench.trail[:-MOST_TRIED]
 
     async def work(
         self,
@@ -143,6 +160,10 @@ class Site:
 
     def page(self, request: Request, template: str, status: int = 200, **content: Any) -> Response:
         """A page, or a part of one."""
+        return HTMLResponse(self.text(request, template, **content), status)
+
+    def text(self, request: Request, template: str, **content: Any) -> str:
+        """What a template makes of what is shown, and of what all pages share."""
         visitor = request.scope.get("visitor")
         shared = {
             "site": self,
@@ -152,8 +173,10 @@ class Site:
             "path": request.url.path,
             "part": bool(request.headers.get("hx-request")),
         }
-        text = templates(HERE / "templates").get_template(template).render({**shared, **content})
-        return HTMLResponse(text, status)
+        made: str = (
+            templates(HERE / "templates").get_template(template).render({**shared, **content})
+        )
+        return made
 
 
 def site_of(request: Request) -> Site:
@@ -163,12 +186,16 @@ def site_of(request: Request) -> Site:
     return site
 
 
-def framed(text: str) -> Response:
-    """A page that stands for itself, such as a report: what it says may run in it, and no more."""
+def framed(request: Request, text: str) -> Response:
+    """A page that stands for itself, such as a report, with the way back to the others.
+
+    What it says may run in it, and no more.
+    """
     start = text.find('http-equiv="Content-Security-Policy" content="')
     allowed = text[start:].split('content="', 1)[1].split('"', 1)[0] if start >= 0 else ""
     allowed = allowed.replace("&#39;", "'")
-    response = HTMLResponse(text)
+    way = site_of(request).text(request, "nav.html.j2", framed=True)
+    response = HTMLResponse(text.replace("<header>", f"<header>\n{way}", 1))
     if allowed:
         response.headers["Content-Security-Policy"] = f"{allowed}; frame-ancestors 'none'"
     return response

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-WIDE, HIGH = 460.0, 250.0
-LEFT, TOP, RIGHT, BOTTOM = 46.0, 22.0, 16.0, 38.0
+WIDE, HIGH = 340.0, 230.0
+LEFT, TOP, RIGHT, BOTTOM = 40.0, 22.0, 14.0, 38.0
+
+SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Where the axis of risk may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ def drawn(tried: Sequence[Tried], current: str) -> dict[str, Any]:
     """
     aim = next((one.wanted for one in tried if one.query == current), None)
     same = [one for one in tried if one.wanted == aim]
-    most = max([0.1, *(one.risk for one in same)])
-    scale = next(limit for limit in (0.1, 0.2, 0.5, 1.0) if limit >= min(most, 1.0))
+    most = max((one.risk for one in same), default=0.0)
+    scale = next(limit for limit in SCALES if limit >= min(most, 1.0))
 
     def at(one: Tried) -> tuple[float, float]:
         x = LEFT + min(one.risk, 1.0) / scale * (WIDE - LEFT - RIGHT)

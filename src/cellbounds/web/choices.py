@@ -163,10 +163,13 @@ class Choice:
                 for cell in np.argwhere(one.tabulated.hidden)
             )
             total = any(one.subject == "N" for one in release.statements if one.published)
-            same = replace(
-                like, statements=requests, joined=tuple(joined), hidden=hidden, total=total
-            )
-            return same if same.release(table).digest == release.digest else None
+            for cells in ((), hidden):  # what a statement hides itself is not hidden by hand
+                same = replace(
+                    like, statements=requests, joined=tuple(joined), hidden=cells, total=total
+                )
+                if same.release(table).digest == release.digest:
+                    return same
+            return None
         except (InvalidInput, ValueError):
             return None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import QueryParams, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -160,6 +161,17 @@ async def hide(request: Request) -> Response:
     )
 
 
+async def undo(request: Request) -> Response:
+    """Go back to the design that was looked at before this one."""
+    item = await _item(request)
+    domain = item.about["domain"]
+    choice = Choice.of(Query(request), domain)
+    before = site_of(request).bench(visitor_of(request), item.key).undo(choice.query)
+    if before is not None:
+        choice = Choice.of(Query(before), domain)
+    return await _moved(request, item, choice)
+
+
 def _statement_of(
     choice: Choice, domain: Domain, names: tuple[str, ...]
 ) -> tuple[int, tuple[str, ...]]:
@@ -203,17 +215,37 @@ async def _shown(request: Request, item: Item, choice: Choice) -> Response:
     return site.page(request, "explore.html.j2", **content)
 
 
-async def _looked(request: Request, item: Item, choice: Choice) -> Job:
-    """A look at a design; one that was clicked on before and has not begun is not needed."""
-    site = site_of(request)
-    bench = site.bench(visitor_of(request), item.key)
-    if bench.look is not None and bench.look.state == "waiting":
-        site.workers.cancel(bench.look, "superseded")
-    seconds = site.settings.quick
-    given = tasks.look, item.source, item.stamp, choice, seconds
-    bench.look = await site.workers.submit(visitor_of(request).name, *given, seconds=seconds)
-    await bench.look.wait(site.settings.patience)
-    return bench.look
+async def _looked(request: Request, item: Item, choice: Choice, key: str = "") -> Job:
+    """A look at a design."""
+    quick = site_of(request).settings.quick
+    given = item.source, item.stamp, choice, quick
+    return await _latest(request, item, key, tasks.look, *given, seconds=quick)
+
+
+async def _latest(
+    request: Request,
+    item: Item,
+    key: str,
+    task: Callable[..., Any],
+    *given: Any,
+    seconds: float,
+    long: bool = False,
+) -> Job:
+    """The job with this key, or a new one.
+
+    What was clicked on before and has not begun is not needed: nobody looks at it any more.
+    """
+    site, visitor = site_of(request), visitor_of(request)
+    job = site.workers.get(key, visitor.name, task)
+    if job is None or job.state == "superseded" or job.given != given:
+        latest = site.bench(visitor, item.key).latest
+        if task in latest and latest[task].state == "waiting":
+            site.workers.cancel(latest[task], "superseded")
+        submit = site.workers.submit
+        job = await submit(visitor.name, task, *given, seconds=seconds, long=long)
+        latest[task] = job
+    await job.wait(site.settings.patience)
+    return job
 
 
 def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) -> dict[str, Any]:
@@ -226,7 +258,6 @@ def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) 
         one = Tried(choice.query, choice.words(domain), **{key: found[key] for key in kept})
         site.note(visitor, item.key, one)
     tried = [*site.bench(visitor, item.key).tried.values()]
-    before = [one for one in tried if one.query != choice.query]
     found = job.result if job.state == "done" else None
     names = () if found is None else tuple(found["over"])
     hides = any(set(one.names) == set(names) for one in choice.requests(domain))
@@ -236,7 +267,7 @@ def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) 
         "job": job,
         "found": found,
         "tried": [*reversed(tried)],
-        "before": before[-1] if before else None,
+        "undoes": site.bench(visitor, item.key).before(choice.query) is not None,
         "chart": drawn(tried, choice.query) if len(tried) > 1 else None,
         "hiding": f"{choice.query}&{urlencode([('over', name) for name in names])}"
         if hides
@@ -248,14 +279,10 @@ def _answer(site: Site, request: Request, item: Item, choice: Choice, job: Job) 
 
 async def answer(request: Request) -> Response:
     """The answer to a design, when it is there."""
-    site, visitor = site_of(request), visitor_of(request)
+    site = site_of(request)
     item = await _item(request)
     choice = Choice.of(Query(request), item.about["domain"])
-    job = site.workers.get(request.path_params["job"], visitor.name)
-    if job is None or job.state == "superseded":
-        job = await _looked(request, item, choice)
-    else:
-        await job.wait(site.settings.patience)
+    job = await _looked(request, item, choice, request.path_params["job"])
     return site.page(request, "answer.html.j2", **_answer(site, request, item, choice, job))
 
 
@@ -274,7 +301,9 @@ async def forget(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     await checked_form(request)
     item = await _item(request)
-    site.bench(visitor, item.key).tried.clear()
+    bench = site.bench(visitor, item.key)
+    bench.tried.clear()
+    bench.trail.clear()
     return RedirectResponse(f"/table/{quote(item.key)}?{request.url.query}", 303)
 
 
@@ -283,14 +312,11 @@ async def make_safe(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     item = await _item(request)
     choice = Choice.of(Query(request), item.about["domain"])
-    job = site.workers.get(Query(request).get("job"), visitor.name)
     seconds = site.settings.thorough
-    if job is None:
-        job = await site.work(
-            request, tasks.made_safe, item.source, item.stamp, choice, seconds, thorough=True
-        )
-    else:
-        await job.wait(site.settings.patience)
+    out = (site.place, site.tables) if site.ledger is not None and not item.owner else ("", ())
+    given = tasks.made_safe, item.source, item.stamp, choice, *out, seconds
+    key = Query(request).get("job")
+    job = await _latest(request, item, key, *given, seconds=seconds, long=True)
     return site.page(
         request,
         "safe.html.j2",
@@ -311,13 +337,10 @@ async def together(request: Request) -> Response:
     if site.ledger is None or item.owner:
         raise HTTPException(404, "only a ledger's own table has releases that are out")
     choice = Choice.of(Query(request), item.about["domain"])
-    job = site.workers.get(Query(request).get("job"), visitor.name)
     seconds = site.settings.thorough
-    if job is None:
-        given = site.place, site.tables, choice, seconds
-        job = await site.work(request, tasks.together, *given, thorough=True)
-    else:
-        await job.wait(site.settings.patience)
+    given = tasks.together, site.place, site.tables, choice, seconds
+    key = Query(request).get("job")
+    job = await _latest(request, item, key, *given, seconds=seconds, long=True)
     return site.page(
         request,
         "together.html.j2",
@@ -356,13 +379,13 @@ async def published(request: Request) -> Response:
     visitor.require("own files" if item.owner else "tables")
     seconds = site.settings.thorough
     key = Query(request).get("job")
-    job = site.workers.get(key, visitor.name) if key else None
+    job = site.workers.get(key, visitor.name, tasks.attacked)
     if job is None:
         job = await site.work(request, tasks.attacked, item.source, seconds, thorough=True)
     else:
         await job.wait(site.settings.patience)
     if job.state == "done":
-        return framed(job.result)
+        return framed(request, job.result)
     if job.state in ("failed", "cancelled"):
         raise InvalidInput(job.error)
     again = f"{request.url.path}?job={job.key}"
@@ -370,10 +393,10 @@ async def published(request: Request) -> Response:
 
 
 class Query:
-    """The query string of a request."""
+    """The query string of a request, or one by itself."""
 
-    def __init__(self, request: Request) -> None:
-        self._fields = request.query_params
+    def __init__(self, asked: Request | str) -> None:
+        self._fields = QueryParams(asked) if isinstance(asked, str) else asked.query_params
 
     def get(self, key: str, default: str = "") -> str:
         """The last value of a name."""
@@ -390,6 +413,7 @@ ROUTES = [
     Route("/table/{key}", explore),
     Route("/table/{key}/choose", choose),
     Route("/table/{key}/hide", hide),
+    Route("/table/{key}/undo", undo),
     Route("/table/{key}/answer/{job}", answer),
     Route("/table/{key}/safe", make_safe),
     Route("/table/{key}/together", together),

@@ -31,6 +31,9 @@ SERVER = " server"
 """Whose work it is that nobody asked for; no person's name begins with a blank."""
 
 
+SHOWN = 50
+"""Decided requests that the queue shows unless it is asked for all."""
+
 MOST_FILES = 200
 """Files that may come in at once, such as the folder of an ACRO session."""
 
@@ -82,12 +85,16 @@ def outcome_of(request: Request) -> str | None:
 async def queue(request: WebRequest) -> Response:
     """What waits, and what was decided."""
     site, visitor = site_of(request), visitor_of(request)
-    listed = visible(await run_in_threadpool(ledger_of(site).requests.all), visitor)
+    ledger = ledger_of(site)
+    listed = visible(await run_in_threadpool(ledger.requests.all), visitor)
+    decided = [one for one in listed if not one.waiting]
     return site.page(
         request,
         "requests.html.j2",
         waiting=[one for one in reversed(listed) if one.waiting],
-        decided=[one for one in listed if not one.waiting][:50],
+        decided=decided if Query(request).get("all") else decided[:SHOWN],
+        many=len(decided),
+        mark=(await run_in_threadpool(ledger.state)).mark,
         outcome_of=outcome_of,
         audits=visitor.may("audits"),
     )
@@ -133,7 +140,8 @@ async def submit(request: WebRequest) -> Response:
 async def asking(request: WebRequest) -> Response:
     """Whether a request is in the queue by now whose figures had to be worked out."""
     site = site_of(request)
-    job = site.workers.get(request.path_params["job"], visitor_of(request).name)
+    owner = visitor_of(request).name
+    job = site.workers.get(request.path_params["job"], owner, tasks.submitted)
     if job is None:
         return RedirectResponse("/requests", 303)
     await job.wait(site.settings.patience)
@@ -184,12 +192,11 @@ def _batch(files: Sequence[UploadFile]) -> str:
 async def seen_request(request: WebRequest) -> Request:
     """The request that an address names, for somebody who may see it."""
     site, visitor = site_of(request), visitor_of(request)
-    found = await run_in_threadpool(
-        ledger_of(site).requests.get, int(request.path_params["number"])
-    )
-    if not visible([found], visitor):
-        raise HTTPException(404, "there is no such request of yours")
-    return found
+    listed = visible(await run_in_threadpool(ledger_of(site).requests.all), visitor)
+    found = [one for one in listed if one.number == request.path_params["number"]]
+    if not found:
+        raise HTTPException(404, "there is no such request, or it is not yours to see")
+    return found[0]
 
 
 async def one(request: WebRequest) -> Response:
@@ -201,7 +208,7 @@ async def one(request: WebRequest) -> Response:
     before = await run_in_threadpool(ledger.requests.before, found)
     fresh = found.judged is not None and found.mark == state.mark
     query = Query(request)
-    job = site.workers.get(query.get("deciding"), visitor.name)
+    job = site.workers.get(query.get("deciding"), visitor.name, tasks.request_decided)
     if job is not None:
         await job.wait(site.settings.patience)
         if job.over.is_set():
@@ -209,6 +216,7 @@ async def one(request: WebRequest) -> Response:
             return RedirectResponse(f"/requests/{found.number}", 303)
     elif found.waiting and not fresh and visitor.may("audits"):
         job = site.workers.get(query.get("job"), SERVER) or await submit_judging(site, found.number)
+        site.workers.hurry(job)  # somebody looks at it: whatever else waits comes later
         await job.wait(site.settings.patience)
         if job.state == "done":
             found = await seen_request(request)
@@ -326,7 +334,7 @@ async def history(request: WebRequest) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     visitor.require("history")
     key = Query(request).get("job")
-    job = site.workers.get(key, visitor.name) if key else None
+    job = site.workers.get(key, visitor.name, tasks.history)
     if job is None:
         public = not visitor.may("audits") or bool(Query(request).get("public"))
         seconds = site.settings.thorough
@@ -336,7 +344,7 @@ async def history(request: WebRequest) -> Response:
     else:
         await job.wait(site.settings.patience)
     if job.state == "done":
-        return framed(job.result)
+        return framed(request, job.result)
     if job.over.is_set():
         raise InvalidInput(job.error)
     again = f"{request.url.path}?job={job.key}"

@@ -25,6 +25,9 @@ ENDINGS = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".gz", ".tab", ".json")
 CHUNK = 2**16
 """Bytes of an upload that are in memory at a time."""
 
+LONGEST_NAME = 200
+"""Bytes of the name that a file has here."""
+
 DAY = 86_400.0
 """Seconds after which what was sent here is deleted."""
 
@@ -124,11 +127,15 @@ class Shelf:
         own = [item for item in self._items.values() if item.owner == person]
         if len(own) >= many:
             raise InvalidInput(f"you have {len(own)} files here; remove one before you send more")
-        plain = plain_name(file.filename or "")
         key = f"u{secrets.token_urlsafe(9)}"
-        target = self.folder / f"{key}{Path(plain).suffix.lower()}"
-        await _keep(file, target, most)
-        item = Item(key, plain, str(target), owner=person, since=time.time())
+        folder = self.folder / key
+        folder.mkdir(0o700)
+        try:
+            target = await _keep(file, folder, most)
+        except BaseException:
+            folder.rmdir()
+            raise
+        item = Item(key, target.name, str(target), owner=person, since=time.time())
         self._items[key] = item
         return item
 
@@ -144,19 +151,18 @@ class Shelf:
         folder = self.folder / f"h{secrets.token_urlsafe(9)}"
         folder.mkdir(0o700)
         try:
-            paths = [folder / plain_name(file.filename or "") for file in files]
-            if len(set(paths)) < len(paths):
+            names = [plain_name(file.filename or "") for file in files]
+            if len(set(names)) < len(names):
                 raise InvalidInput("two of the files have the same name; send them apart")
-            for file, path in zip(files, paths, strict=True):
-                await _keep(file, path, most)
-            yield [*map(str, paths)]
+            yield [str(await _keep(file, folder, most)) for file in files]
         finally:
             rmtree(folder)
 
     def remove(self, item: Item) -> None:
         """Forget what was sent here, and delete it."""
         if item.owner:
-            Path(item.source).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                rmtree(Path(item.source).parent)
             self._items.pop(item.key, None)
 
     def forget(self, *, older: float = 0.0, person: str | None = None) -> None:
@@ -168,25 +174,23 @@ class Shelf:
                     self.remove(item)
 
 
-async def _keep(file: UploadFile, target: Path, most: int) -> None:
+async def _keep(file: UploadFile, folder: Path, most: int) -> Path:
     """Write what somebody sends to a new file that this server alone can read."""
-    size = 0
+    size, name = 0, plain_name(file.filename or "")
+    target = folder / name
     try:
         with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             while chunk := await file.read(CHUNK):
                 size += len(chunk)
                 if size > most:
-                    raise InvalidInput(
-                        f"{plain_name(file.filename or '')} is larger than {size_text(most)}"
-                    )
+                    raise InvalidInput(f"{name} is larger than {size_text(most)}")
                 out.write(chunk)
         if not size:
-            raise InvalidInput(
-                f"{plain_name(file.filename or '')} is empty; send a file with a table"
-            )
+            raise InvalidInput(f"{name} is empty; send a file with a table")
     except BaseException:
         target.unlink(missing_ok=True)
         raise
+    return target
 
 
 def plain_name(name: str) -> str:
@@ -198,5 +202,6 @@ def plain_name(name: str) -> str:
     ('passwd.csv', 'a b.csv')
     """
     last = re.split(r"[/\\]", name)[-1]
-    kept = "".join(sign for sign in last if sign.isprintable())[-80:].strip(". ")
-    return kept or "table"
+    kept = "".join(sign for sign in last if sign.isprintable())[-80:]
+    # Names of files have bytes, of which there may be 255.
+    return kept.encode()[-LONGEST_NAME:].decode(errors="ignore").strip(". ") or "table"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import escape
 
 from cellbounds.data.domain import Domain
 from cellbounds.data.reading import read_table
@@ -40,11 +41,12 @@ from cellbounds.results import Attainable
 from cellbounds.runtime.budget import Budget
 from cellbounds.runtime.files import private_folder
 from cellbounds.solvers.solve import attainable
-from cellbounds.statements import Release
+from cellbounds.statements import Release, Statement
 from cellbounds.statements.published import read_published
 from cellbounds.utility.retained_utility import retained
 from cellbounds.web.choices import Choice
 from cellbounds.web.shelf import LEDGER, stamp_of
+from cellbounds.web.work import without_folders
 
 Steps = Callable[[int, int], None]
 """How a worker says how far it is."""
@@ -238,19 +240,42 @@ def _rows(
     return dict(zip(keys, known_rows(*arrays), strict=True))
 
 
-def made_safe(path: str, stamp: str, choice: Choice, seconds: float, _: Steps) -> dict[str, Any]:
-    """Safe releases near a choice and, of exact counts, the ways to protect them."""
+def made_safe(
+    path: str,
+    stamp: str,
+    choice: Choice,
+    place: str,
+    sources: Sequence[str],
+    seconds: float,
+    _: Steps,
+) -> dict[str, Any]:
+    """Safe releases near a choice and, of exact counts, the ways to protect them.
+
+    Of a ledger's table they are looked for together with what is out, and what the ledger says of
+    each stands beside it.
+    """
     table = table_at(path, stamp)
     whole, release = choice.prepared(table), choice.release(table)
     protects = not choice.hidden and all(
         one.given is None and one.exact for one in choice.statements
     )
     part = 0.5 if protects else 1.0
-    found = suggest(whole, release, choice.policy, most=6, seconds=seconds * part)
+    ledger = Ledger.open(place) if place else None
+    knows = () if ledger is None else _out(ledger, choice.policy)
+    share = seconds if ledger is None else 0.7 * seconds
+    found = suggest(whole, release, choice.policy, most=6, knows=knows, seconds=share * part)
+    each = (seconds - share) / 10
+
+    def together(one: Release) -> str:
+        """The outcome with what is out; empty without a ledger."""
+        if ledger is None:
+            return ""
+        return ledger.ask(one, table=_tables(sources), seconds=each).outcome.value
+
     ways, problem = [], ""
     if protects:
         try:
-            ways = _ways(whole, choice, table, seconds * (1 - part))
+            ways = _ways(whole, choice, table, share * (1 - part), together)
         except (InvalidInput, UnsupportedRelease) as refused:
             problem = str(refused)
     return {
@@ -262,6 +287,7 @@ def made_safe(path: str, stamp: str, choice: Choice, seconds: float, _: Steps) -
                 "sentence": one.sentence,
                 "kept": one.kept.share,
                 "query": _query_of(one.release, choice, table),
+                "together": together(one.release),
             }
             for one in found
         ],
@@ -270,12 +296,28 @@ def made_safe(path: str, stamp: str, choice: Choice, seconds: float, _: Steps) -
     }
 
 
-def _ways(whole: Table, choice: Choice, table: Table, seconds: float) -> list[dict[str, Any]]:
+def _out(ledger: Ledger, policy: str) -> tuple[Statement, ...]:
+    """What anybody knows from what is out, where it is about one version and the same policy."""
+    state = ledger.state()
+    if state.versions > 1 or state.policy != policy_of(policy):
+        return ()
+    return ledger.together().statements
+
+
+def _ways(
+    whole: Table,
+    choice: Choice,
+    table: Table,
+    seconds: float,
+    together: Callable[[Release], str],
+) -> list[dict[str, Any]]:
     """The methods of `protect` side by side; a result that an address can say has one."""
     statements = [one.notation for one in choice.requests(table.domain)]
     found = compare(whole, *statements, policy=choice.policy, total=choice.total, seconds=seconds)
     ways = []
     for way in found:
+        if way.result is not None and not way.result.changed:
+            continue  # it is the design itself
         query = ""
         if isinstance(way.result, Protected):
             query = _hiding(choice, way.result.hidden, table).query
@@ -290,6 +332,7 @@ def _ways(whole: Table, choice: Choice, table: Table, seconds: float) -> list[di
                 "made": way.result is not None,
                 "changed": 0 if way.result is None else way.result.changed,
                 "query": query,
+                "together": "" if way.result is None else together(way.result.release),
             }
         )
     return ways
@@ -356,7 +399,7 @@ def attacked(path: str, seconds: float, _: Steps) -> str:
     """What anybody can work out from a table that was protected elsewhere: a page of its own."""
     published = read_published(path)
     risk = work_out(published, seconds=seconds)
-    return render(risk, "html")
+    return without_folders(render(risk, "html"), [str(escape(path))])
 
 
 def understood(path: str, _: Steps) -> dict[str, Any]:

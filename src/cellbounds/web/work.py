@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -150,10 +150,12 @@ class Workers:
             del self._jobs[job.key]
             many, size = many - 1, size - job.size
 
-    def get(self, key: str, owner: str) -> Job | None:
-        """A job of this person."""
+    def get(self, key: str, owner: str, task: Callable[..., Any] | None = None) -> Job | None:
+        """A job of this person, and of this kind if one is named."""
         job = self._jobs.get(key)
-        return job if job is not None and job.owner == owner else None
+        if job is None or job.owner != owner or task not in (None, job.task):
+            return None
+        return job
 
     def cancel(self, job: Job, state: str = "cancelled") -> None:
         """End a job, and the process that works on it."""
@@ -165,6 +167,12 @@ class Workers:
             self._waiting.remove(job)
         if worker is not None:
             worker.end()
+
+    def hurry(self, job: Job) -> None:
+        """Have a job that waits done before all others of the same person."""
+        if job in self._waiting:
+            self._waiting.remove(job)
+            self._waiting.insert(0, job)
 
     @property
     def busy(self) -> int:
@@ -299,11 +307,31 @@ def _outcome(
         with limited(memory):
             return "done", task(*given, steps)
     except CellboundsError as problem:
-        return "failed", str(problem)
+        return "failed", without_folders(str(problem), given)
     except MemoryError:
         return "failed", "the work needs more memory than there is; ask for less"
     except Exception as problem:  # noqa: BLE001 - its text may hold confidential counts
         return "failed", f"internal error ({type(problem).__name__}); please report it"
+
+
+def without_folders(text: str, given: Sequence[Any]) -> str:
+    """What is said, with the names of files alone: where they are is nobody's business.
+
+    Examples
+    --------
+    >>> without_folders("/srv/u1/a.csv, line 2: no count", ["/srv/u1/a.csv", 30.0])
+    'a.csv, line 2: no count'
+    """
+    named = [one for part in given for one in ([part] if isinstance(part, str) else _texts(part))]
+    for path in named:
+        folder, name = os.path.split(path)
+        if folder and name:
+            text = text.replace(path, name)
+    return text
+
+
+def _texts(part: Any) -> list[str]:
+    return [one for one in part if isinstance(one, str)] if isinstance(part, list | tuple) else []
 
 
 def _watch(server: int) -> None:
