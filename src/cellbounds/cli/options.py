@@ -210,7 +210,11 @@ table_options = combined(
         default="error",
     ),
     option("--sheet TEXT", "Sheet of TABLE, if it is an Excel file with several."),
-    option("--variables A,B", "Use these columns only, summing over the others."),
+    option(
+        "--variables A,B",
+        "Use these columns only, summing over the others. Or names for all variables of a "
+        "crosstab, those of the rows first.",
+    ),
     option("--structural", "Cells missing from TABLE, or without a count, are structural zeros."),
     option(
         "--nested CHILD:PARENT",
@@ -569,17 +573,10 @@ def working(
         raise KeyboardInterrupt(remedy) from None
 
 
-ANSWER, LEAST = 0.75, 0.3
-"""The part of a budget for the answer where more is to be written than the answer itself, and the
-least part of it."""
-
-WRITING = 4e-5
-"""Seconds that it takes to write down a cell: of 65,536 cells 2 to 3 seconds."""
+ANSWER = 0.75
+"""The part of a budget for the answer where more is to be written than the answer itself."""
 
 
 def answering(budget: Budget, *outputs: object, cells: int = 0) -> Budget:
     """The part of a budget for the answer about so many cells, if some outputs are beside it."""
-    if budget.left is None:
-        return budget
-    part = ANSWER if any(outputs) else 1.0
-    return budget.share(max(LEAST, part - WRITING * cells / max(budget.left, WRITING)))
+    return budget.before_writing(cells, ANSWER if any(outputs) else 1.0)
