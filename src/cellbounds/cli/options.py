@@ -55,7 +55,7 @@ HEADINGS = {
     "What is published": "rounding eps strict rule no_total count_rounding noise seed "
     "allow_outside",
     "How it is judged": "policy independent intruder knows protect",
-    "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
+    "Time and work": "seconds jobs scheduler device memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
     "written rewritten columns figures overwrite finished internal published",
 }
@@ -77,6 +77,18 @@ class GroupedCommand(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+class ListedGroup(click.Group):
+    """Commands in the order of their use, each with the whole first sentence of its help."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(1_000)) for name, one in self.commands.items()]
+            )
 
 
 def command(

@@ -253,10 +253,15 @@ class Margin(BoundedCounts, Tabulated):
         if self.noise is not None:
             parts.append(self.noise.words)
         unstated = sum(entry == ">=0" for entry in self.entries.flat)
-        ranges = sum(isinstance(entry, str) for entry in self.entries.flat) - unstated
+        crossed = sum(entry == ">=1" for entry in self.entries.flat)
+        ranges = sum(isinstance(entry, str) for entry in self.entries.flat) - unstated - crossed
         hidden = sum(entry is None for entry in self.entries.flat)
-        counts = (ranges, "as ranges"), (hidden, "suppressed"), (unstated, "not stated")
-        for count, what in counts:
+        for count, what in (
+            (ranges, "as ranges"),
+            (crossed, "suppressed, each at least 1"),
+            (hidden, "suppressed"),
+            (unstated, "not stated"),
+        ):
             if count:
                 parts.append(f"{count} of {self.entries.size} {what}")
         return "; ".join(parts) or "exact"
