@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -252,18 +253,14 @@ class Margin(BoundedCounts, Tabulated):
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
             parts.append(self.noise.words)
-        unstated = sum(entry == ">=0" for entry in self.entries.flat)
-        crossed = sum(entry == ">=1" for entry in self.entries.flat)
-        ranges = sum(isinstance(entry, str) for entry in self.entries.flat) - unstated - crossed
-        hidden = sum(entry is None for entry in self.entries.flat)
-        for count, what in (
-            (ranges, "as ranges"),
-            (crossed, "suppressed, each at least 1"),
-            (hidden, "suppressed"),
-            (unstated, "not stated"),
-        ):
-            if count:
-                parts.append(f"{count} of {self.entries.size} {what}")
+        words = {">=0": "not stated", ">=1": "suppressed, each at least 1", None: "suppressed"}
+        what = [
+            words.get(entry, "as ranges")
+            for entry in self.entries.flat
+            if entry is None or isinstance(entry, str)
+        ]
+        counts = sorted(Counter(what).items())
+        parts += [f"{many} of {self.entries.size} {word}" for word, many in counts]
         return "; ".join(parts) or "exact"
 
     @property
