@@ -253,14 +253,12 @@ class Margin(BoundedCounts, Tabulated):
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
             parts.append(self.noise.words)
-        words = {">=0": "not stated", ">=1": "suppressed, each at least 1", None: "suppressed"}
-        what = [
-            words.get(entry, "as ranges")
-            for entry in self.entries.flat
-            if entry is None or isinstance(entry, str)
-        ]
-        counts = sorted(Counter(what).items())
-        parts += [f"{many} of {self.entries.size} {word}" for word, many in counts]
+        words: dict[Any, str] = {">=0": "not stated", None: "suppressed"}
+        words[">=1"] = "suppressed, each at least 1"
+        hidden = [entry for entry in self.entries.flat if not isinstance(entry, int)]
+        what = [words.get(entry, "as ranges") for entry in hidden]
+        size = self.entries.size
+        parts += [f"{many} of {size} {word}" for word, many in sorted(Counter(what).items())]
         return "; ".join(parts) or "exact"
 
     @property
