@@ -16,10 +16,10 @@ FOLDER = "reference/commands"
 
 
 class Markdown(click.HelpFormatter):
-    """Help as Markdown: headings, paragraphs, tables of options, examples as code."""
+    """Help as Markdown: headings, paragraphs, lists of options, examples as code."""
 
     def __init__(self, level: int) -> None:
-        super().__init__()
+        super().__init__(width=1_000)  # nothing is cut: pages have no width
         self.level = level
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
@@ -43,10 +43,10 @@ class Markdown(click.HelpFormatter):
     def write_dl(
         self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
-        """Write options, or commands, as a table."""
+        """Write options, or commands, as a list of what each does."""
         del col_max, col_spacing
-        lines = [f"| {_code(names)} | {plain(said)} |" for names, said in rows]
-        self.write("\n".join(["| | what it does |", "|---|---|", *lines, ""]) + "\n")
+        lines = [f"{_code(names)}\n:   {plain(said)}\n" for names, said in rows]
+        self.write("\n".join([*lines, ""]))
 
     @contextmanager
     def section(self, name: str) -> Iterator[None]:
@@ -85,6 +85,4 @@ def _section(command: click.Command, name: str, parent: click.Context, level: in
 
 
 def _code(names: str) -> str:
-    return ", ".join(f"`{name}`" for name in names.replace("|", "&#124;").split(", ")).replace(
-        "&#124;", "\\|"
-    )
+    return ", ".join(f"`{name}`" for name in names.split(", "))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from website import commands, flowchart, notebooks, schemas
 from website.pictures import __main__ as pictures
 from website.pictures import cost, history, peers
@@ -39,6 +40,15 @@ def test_every_option_of_every_command_is_described():
     for name, command in commands.commands.commands.items():
         page = pages[f"{commands.FOLDER}/{name}.md"]
         assert [one for one in options(command) if f"`{one}" not in page] == []
+
+
+@pytest.mark.parametrize("path", [[], ["ledger"]])
+def test_lists_of_commands_are_whole_and_in_the_order_of_their_use(path):
+    shown = CliRunner().invoke(commands.commands, [*path, "--help"]).output
+    listed = shown.partition("\nCommands:\n")[2].splitlines()
+    assert listed[0].split()[0] == ("init" if path else "example")
+    assert not [line for line in listed if line.endswith("...")]
+    assert max(map(len, listed)) <= 80
 
 
 def test_help_with_marks_of_markdown_stays_as_it_is():

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import cellbounds as cb
+from cellbounds.cli.outputs import write_certificate
 from cellbounds.disclosure import Audit, CellRisk, audit
 from cellbounds.disclosure.policies import judging
 from cellbounds.ledger import NotSafe
@@ -202,6 +203,24 @@ def test_a_running_budget_and_its_shares():
     past = Budget.until(time.monotonic() - 1)
     assert past.spent
     assert past.left == 0
+    # What 500,000 cells take to be written, 20 seconds, is left; but the answer gets a part.
+    assert 79 < budget.before_writing(500_000).left <= 80
+    assert 54 < budget.before_writing(500_000, 0.75).left <= 55
+    assert 29 < budget.before_writing(10**9).left <= 30
+    assert endless.before_writing(10**9).left is None
+    assert past.before_writing(10).left == 0
+
+
+def test_a_certificate_leaves_time_to_be_written(tmp_path):
+    class Answer:
+        size = 10**9
+
+        def certificate(self, *, budget):
+            assert budget.left <= 30
+            return {"made": True}
+
+    write_certificate(Answer(), str(tmp_path / "c.json"), Budget.of(100), private=False)
+    assert json.loads((tmp_path / "c.json").read_text()) == {"made": True}
 
 
 # Helpers, listeners, tables to start from --------------------------------------------------------

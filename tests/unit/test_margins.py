@@ -173,6 +173,8 @@ def test_exact_margins_have_counts():
     assert exact.exact
     assert exact.counts.tolist() == [[1, 2], [3, 4]]
     assert exact.rule == "1 of 4 as ranges"
+    crossed = cb.Margin(["a"], [1, ">=1", "3-4", ">=1", ">=2", ">=0"])
+    assert crossed.rule == "2 of 6 as ranges; 1 of 6 not stated; 2 of 6 suppressed, each at least 1"
     for other in (cb.Margin(["a"], [5], base=5), cb.Margin(["a"], ["<5"]), cb.Margin(["a"], [""])):
         assert not other.exact
         with pytest.raises(cb.InvalidInput, match="use `lower` and `upper`"):

@@ -117,6 +117,36 @@ def test_crosstabs_of_the_owner_are_read_without_their_totals(tmp_path):
     assert "977" not in str(caught.value)
 
 
+def test_variables_of_a_crosstab_get_names(tmp_path, run):
+    path = tmp_path / "heads.csv"
+    path.write_text("Kreis,m,m,w,w,Total\n,jung,alt,jung,alt,\nA,1,2,3,4,10\nB,5,6,7,8,26\n")
+    assert cb.read_table(path).domain.names == ("Kreis", "column 1", "column 2")
+    named = cb.read_table(path, variables=["Kreis", "Geschlecht", "Alter"])
+    assert named.margin(["Geschlecht"]).counts.tolist() == [14, 22]
+    # Its own names choose, as in any table; so do they in another order.
+    assert cb.read_table(path, variables=["column 2"]).counts.tolist() == [16, 20]
+    swapped = cb.read_table(path, variables=["column 2", "column 1", "Kreis"])
+    assert swapped.domain.names == ("column 2", "column 1", "Kreis")
+    with pytest.raises(cb.InvalidInput, match="Alter"):
+        cb.read_table(path, variables=["Kreis", "Alter"])
+    names = "--variables", "Kreis,Geschlecht,Alter"
+    code, out, _ = run("audit", str(path), "[Kreis,Geschlecht]", *names)
+    assert code == 1 and "Kreis x Geschlecht" in out  # three men live in A
+
+
+def test_a_total_beside_groups_may_stand_in_the_lower_row(tmp_path):
+    path = tmp_path / "lower.csv"
+    path.write_text(",m,,w,,\n,jung,alt,jung,alt,Total\nA,1,2,3,4,10\nB,5,6,7,8,26\n")
+    assert cb.read_table(path).counts.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+    # Of the last group alone it is not taken for one: the arithmetic says so.
+    path.write_text(path.read_text().replace("10", "7").replace("26", "15"))
+    with pytest.raises(cb.InvalidInput, match="differs from the sum"):
+        cb.read_table(path)
+    # Groups of which each has its own are as they were.
+    path.write_text(",m,,,w,,\n,jung,alt,Total,jung,alt,Total\nA,1,2,3,3,4,7\nB,5,6,11,7,8,15\n")
+    assert cb.read_table(path).counts.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+
+
 def test_what_is_no_crosstab_keeps_its_error():
     frame = polars.DataFrame({"a": ["x", "y"], "n": [1, 2]})
     with pytest.raises(cb.InvalidInput, match="count"):

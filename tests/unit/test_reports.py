@@ -454,6 +454,18 @@ def test_what_cannot_be_worked_out_again_is_not_shown():
     assert len(report.to_csv().splitlines()) == 1
 
 
+def test_what_is_worked_out_again_leaves_time_to_write_the_report(monkeypatch):
+    def spied(*given, budget, **named):
+        left.append(budget.left)
+        return cb.attainable(*given, **named)
+
+    left: list[float] = []
+    monkeypatch.setattr("cellbounds.runtime.budget.WRITING", 1000.0)
+    found, limits = leaning(audited("two by two")), ReportLimits(attainable=spied)
+    build_report(found, public=True, limits=limits, seconds=100)
+    assert left[0] <= 30
+
+
 def test_open_sets_are_shown_to_the_owner_as_open():
     report = build_report(leaning(audited("two by two")))
     cells = report.to_dict()["internal"]["cells"]

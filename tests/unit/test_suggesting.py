@@ -73,6 +73,8 @@ def test_a_safe_release_needs_nothing(children):
     assert len(found) == 0
     assert found.searched.tried == 0
     assert "nothing has to change" in str(found)
+    assert found.warning == found.verdict.warning  # there is no list that could tell anything
+    assert "each of these" not in str(found)
 
 
 @pytest.mark.parametrize("digits", [2, 3])

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cellbounds.cli.interrupts import Interruption, interruptible
-from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED
+from cellbounds.cli.options import BAD_INPUT, EPILOG, INTERNAL, UNDECIDED, ListedGroup
 from cellbounds.cli.outputs import drop_output, said, say
 from cellbounds.errors import CellboundsError, TooMuchWork, Unsettled, UnsupportedRelease
 from cellbounds.runtime.isolation import prepare
@@ -184,7 +184,7 @@ class Later(click.Command):
         return self.load().make_context(info_name, args, parent, **extra)
 
 
-class Commands(click.Group):
+class Commands(ListedGroup):
     """Commands that are interrupted without the empty line that click would write."""
 
     def invoke(self, ctx: click.Context) -> object:

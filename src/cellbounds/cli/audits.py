@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 def audit(given: Given) -> int:
     """Show what publishing RELEASE would reveal about TABLE, and whether a policy allows it.
 
-    TABLE is a tidy CSV file. RELEASE is a statement such as "[education|county]@2" (rates to two
-    decimals), "[Y|A,B]" (exact rates), "[A]" (a margin), "[A,B]~5" (rounded to base 5), "[A,B]<5"
-    (counts below 5 hidden), or a release file (.toml); several are published together, with N
-    unless --no-total.
+    TABLE is CSV, Excel or Parquet: a column for each variable and one of counts, or a crosstab.
+    RELEASE is a statement such as "[education|county]@2" (rates to two decimals), "[Y|A,B]" (exact
+    rates), "[A]" (a margin), "[A,B]~5" (rounded to base 5), "[A,B]<5" (counts below 5 hidden), or a
+    release file (.toml); several are published together, with N unless --no-total.
     """
     from cellbounds.disclosure.auditing import audit as audit_table
     from cellbounds.report.audit_text import render

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cellbounds.statements import Release
 
 
-@click.group(epilog=options.EPILOG)
+@click.group(cls=options.ListedGroup, epilog=options.EPILOG)
 def ledger() -> None:
     """What was released about a table, and whether something more may follow.
 

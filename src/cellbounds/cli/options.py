@@ -55,7 +55,7 @@ HEADINGS = {
     "What is published": "rounding eps strict rule no_total count_rounding noise seed "
     "allow_outside",
     "How it is judged": "policy independent intruder knows protect",
-    "Time and work": "seconds jobs scheduler memory state effort wait confirm_time",
+    "Time and work": "seconds jobs scheduler device memory state effort wait confirm_time",
     "What is written": "style output everything reports key public certificate plot best save "
     "written rewritten columns figures overwrite finished internal published",
 }
@@ -80,6 +80,18 @@ class GroupedCommand(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+class ListedGroup(click.Group):
+    """Commands in the order of their use, each with the whole first sentence of its help."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(1_000)) for name, one in self.commands.items()]
+            )
 
 
 def command(
@@ -213,7 +225,11 @@ table_options = combined(
         default="error",
     ),
     option("--sheet TEXT", "Sheet of TABLE, if it is an Excel file with several."),
-    option("--variables A,B", "Use these columns only, summing over the others."),
+    option(
+        "--variables A,B",
+        "Use these columns only, summing over the others. Or names for all variables of a "
+        "crosstab, those of the rows first.",
+    ),
     option("--structural", "Cells missing from TABLE, or without a count, are structural zeros."),
     option(
         "--nested CHILD:PARENT",
@@ -572,17 +588,10 @@ def working(
         raise KeyboardInterrupt(remedy) from None
 
 
-ANSWER, LEAST = 0.75, 0.3
-"""The part of a budget for the answer where more is to be written than the answer itself, and the
-least part of it."""
-
-WRITING = 4e-5
-"""Seconds that it takes to write down a cell: of 65,536 cells 2 to 3 seconds."""
+ANSWER = 0.75
+"""The part of a budget for the answer where more is to be written than the answer itself."""
 
 
 def answering(budget: Budget, *outputs: object, cells: int = 0) -> Budget:
     """The part of a budget for the answer about so many cells, if some outputs are beside it."""
-    if budget.left is None:
-        return budget
-    part = ANSWER if any(outputs) else 1.0
-    return budget.share(max(LEAST, part - WRITING * cells / max(budget.left, WRITING)))
+    return budget.before_writing(cells, ANSWER if any(outputs) else 1.0)

@@ -205,6 +205,7 @@ CERTIFYING = 0.75
 
 def write_certificate(answer: CertifiedAnswer, path: str, budget: Budget, *, private: bool) -> None:
     """Write the certificate of an answer."""
-    certificate = answer.certificate(budget=budget.share(CERTIFYING))
+    part = budget.before_writing(answer.size, CERTIFYING)
+    certificate = answer.certificate(budget=part)
     text = json.dumps(certificate, ensure_ascii=False) + "\n"
     write_text(text, path, "json", private=private)

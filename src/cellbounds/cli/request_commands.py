@@ -30,6 +30,8 @@ from cellbounds.text import on_one_line
 
 __all__ = ["ledger"]
 
+ALONE = "nobody is named: the ledger belongs to whoever can open it"
+
 number_argument = click.argument("number", type=options.WHOLE)
 
 
@@ -175,7 +177,7 @@ def people(given: Given) -> int:
             + ("" if person.active else " (kept out)")
             for person in book.all()
         ]
-        write_text("".join(f"{line}\n" for line in lines or ["nobody"]), None)
+        write_text("".join(f"{line}\n" for line in lines or [ALONE]), None)
         return options.SAFE
     roles = None if given.roles is None else [role.strip() for role in given.roles.split(",")]
     password = None

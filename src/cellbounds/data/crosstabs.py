@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from cellbounds.data.formats.grids import Grid
 from cellbounds.data.marks import Legend
 from cellbounds.data.percent_lines import OtherLines, apart, says_percents, seems_percents
 from cellbounds.data.percents import SheetPercents, names_percents
 from cellbounds.data.spreadsheets import column_letters
+from cellbounds.data.totals import names_a_total
 from cellbounds.errors import InvalidInput
 
 _COUNT_NAMES = (
@@ -495,12 +497,24 @@ def _heads(
         named.append(columns[place] if place < len(columns) and columns[place] else spoken)
         lines.append(labels)
         spoken = ""
-    lines = _filled_right(lines)
+    lines = _filled_right(_raised(lines))
     rowed = [name or ("row" if index == 1 else f"row {k + 1}") for k, name in enumerate(stubs)]
     headed = [
         name or ("column" if len(named) == 1 else f"column {k + 1}") for k, name in enumerate(named)
     ]
     return lines, [*rowed, *headed]
+
+
+def _raised(heads: list[list[str]]) -> list[list[str]]:
+    """A total at the right of equal groups, which only the row below names, is one of them all."""
+    if len(heads) == 2 and heads[0] and not heads[0][-1]:
+        upper, lower = heads
+        starts = [place for place, label in enumerate(upper) if label]
+        widths = {end - start for start, end in pairwise([*starts, len(upper) - 1])}
+        alone = names_a_total(lower[-1]) and lower.count(lower[-1]) == 1
+        if alone and len(starts) > 1 and starts[0] == 0 and len(widths) == 1:
+            return [[*upper[:-1], lower[-1]], [*lower[:-1], ""]]
+    return heads
 
 
 def _filled_right(heads: list[list[str]]) -> list[list[str]]:

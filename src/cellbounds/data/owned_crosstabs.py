@@ -33,8 +33,16 @@ def crosstab_table(
     delimiter: str,
     sheet: str | None,
 ) -> Table | None:
-    """The table of a crosstab; None if the source holds something else, or several of them."""
-    found = _crosstab(source, encoding, delimiter, sheet)
+    """The table of a crosstab; None if the source holds something else, or several of them.
+
+    As many `variables` as it has are names for them, if they are not its own.
+    """
+    how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "sheet": sheet}
+    found = _crosstab(source, Layout(), **how)
+    if variables is not None and (found is None or not {*variables} <= {*found.variables}):
+        named = _crosstab(source, Layout(variables=tuple(variables)), **how)
+        if named is not None:
+            found, variables = named, None
     if found is None:
         return None
     published = understand(found, Meaning(hierarchies=hierarchies, totals=totals, percents=False))
@@ -53,7 +61,9 @@ def crosstab_table(
     return table if variables is None else table.margin(variables)
 
 
-def _crosstab(source: Any, encoding: str, delimiter: str, sheet: str | None) -> SheetTable | None:
+def _crosstab(
+    source: Any, layout: Layout, *, encoding: str, delimiter: str, sheet: str | None
+) -> SheetTable | None:
     """The only table of a source, if it is a crosstab of figures."""
     if isinstance(source, str | Path):
         if not Path(source).is_file() or Path(source).stat().st_size > LARGEST:
@@ -64,7 +74,7 @@ def _crosstab(source: Any, encoding: str, delimiter: str, sheet: str | None) -> 
     try:
         known = None if delimiter == "," else delimiter
         grids = grids_of(source, encoding=encoding, delimiter=known, sheet=sheet)
-        tables = [table for grid in grids for table in tables_in(grid, legend, Layout())]
+        tables = [table for grid in grids for table in tables_in(grid, legend, layout)]
     except InvalidInput:  # whoever reads it otherwise says what is wrong
         return None
     if len(tables) != 1 or tables[0].tidy:

@@ -268,7 +268,8 @@ class PublishedTable:
 def _codes(tree: Hierarchy, most: int = 8) -> str:
     """The codes of a variable in words, cut where there are many."""
     leaves = tree.leaves
-    shown = ", ".join(map(str, islice(leaves, most))) + (", ..." if len(leaves) > most else "")
+    labels = [*map(str, islice(leaves, most)), *(["..."] if len(leaves) > most else [])]
+    shown = ("; " if any("," in label for label in labels) else ", ").join(labels)
     text = f"{len(leaves):,} levels ({shown})"
     if tree.depth > 1:
         above = [

@@ -82,7 +82,8 @@ def read_table(
         Name of the column of counts; None if each line is one record, to be tabulated.
     variables
         The columns to use, in this order; the others are summed over, and of records not even
-        read. All, unless given.
+        read. All, unless given. Of a crosstab, also names for all its variables, those of the rows
+        first.
     levels
         The levels of some variables, in order, whether or not they occur. A label that is not
         among them is refused.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -406,14 +407,23 @@ class DecomposedSolution(Solution):
                 return [CellTarget(target.at, max(least, value)) for least in (a, c)]
         raise CellboundsError("a count that was found attainable has no parts; please report this")
 
+    @cached_property
+    def _leaves(self) -> list[tuple[Solution, list[int]]]:
+        """The solution of each part that matters, and where its variables are in a cell."""
+        leaves: list[_Part] = self._folded(
+            self._whole, lambda part: [part], lambda _, ours, theirs: ours + theirs
+        )
+        return [
+            (self._solutions[part.place], [self._over.index(name) for name in part.names])
+            for part in leaves
+        ]
+
     def proof(self, index: Position, side: int) -> str:
         """A closed form if every part is published, else what the parts rest on."""
-        at = self._at(index)
-        proofs = self._folded(
-            self._whole,
-            lambda part: {self._solutions[part.place].proof(part.index(at), side)},
-            lambda _, ours, theirs: ours | theirs,
-        )
+        proofs = {
+            solution.proof(tuple([index[place] for place in places]), side)
+            for solution, places in self._leaves
+        }
         rest = sorted(filter(None, proofs))
         return f"closed form over {', '.join(rest)}" if rest else "closed form"
 

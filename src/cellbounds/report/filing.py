@@ -354,6 +354,7 @@ def build_report(
     if owned is not None:
         unseen = owned.verdict.independent
         known = informed(audit.release, table, (), intruder, unseen=unseen, effort=budget).release
+    budget = budget.before_writing(answer.size)
     cells, method = public_cells(audit, known, budget, limits)
     shown = open_seed(audit.release, rng)
     chances = chances_of(known, answer.over, shown, budget, limits)

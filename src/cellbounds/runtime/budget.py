@@ -26,6 +26,10 @@ R = TypeVar("R")
 PART_LATE, LATE = 0.05, 0.5
 """A part of the budget, and seconds, by which work may be late before it is stopped."""
 
+WRITING, LEAST = 4e-5, 0.3
+"""Seconds that it takes to write down a cell (65,536 cells take 2 to 3 seconds), and the least part
+of a budget that is left for the answer about them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Budget:
@@ -173,6 +177,12 @@ class Budget:
             return self
         seconds = max(least, part * left) if left is not None else float("inf")
         return self._running(time.monotonic() + (seconds if most is None else min(most, seconds)))
+
+    def before_writing(self, cells: int, part: float = 1.0) -> Budget:
+        """The part of what is left for an answer about so many cells, which are then written."""
+        if self.left is None:
+            return self
+        return self.share(max(LEAST, part - WRITING * cells / max(self.left, WRITING)))
 
     def resumed(self, checkpoint: Checkpoint | None) -> Budget:
         """The same with a checkpoint that is open, or none."""

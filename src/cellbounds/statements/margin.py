@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -252,13 +253,12 @@ class Margin(BoundedCounts, Tabulated):
             parts.append(f"rounded to multiples of {self.base}, {self.rounding}")
         if self.noise is not None:
             parts.append(self.noise.words)
-        unstated = sum(entry == ">=0" for entry in self.entries.flat)
-        ranges = sum(isinstance(entry, str) for entry in self.entries.flat) - unstated
-        hidden = sum(entry is None for entry in self.entries.flat)
-        counts = (ranges, "as ranges"), (hidden, "suppressed"), (unstated, "not stated")
-        for count, what in counts:
-            if count:
-                parts.append(f"{count} of {self.entries.size} {what}")
+        words: dict[Any, str] = {">=0": "not stated", None: "suppressed"}
+        words[">=1"] = "suppressed, each at least 1"
+        hidden = [entry for entry in self.entries.flat if not isinstance(entry, int)]
+        what = [words.get(entry, "as ranges") for entry in hidden]
+        size = self.entries.size
+        parts += [f"{many} of {size} {word}" for word, many in sorted(Counter(what).items())]
         return "; ".join(parts) or "exact"
 
     @property

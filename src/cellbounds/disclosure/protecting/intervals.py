@@ -99,7 +99,7 @@ class Ranged(Finished):
     )
     depends: ClassVar[str] = (
         "which figures are ranges for their own sake (primary) is confidential, and so is all of "
-        "this but the table that write() writes"
+        "this but the public table (--public, write())"
     )
     numbers: ClassVar[frozenset[str]] = frozenset({"count"})
 

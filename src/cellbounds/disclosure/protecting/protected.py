@@ -18,7 +18,7 @@ from cellbounds.utility.display import columns_of, more_lines
 
 DEPENDS = (
     "which figures are hidden for their own sake (primary) is confidential, and so is all of this "
-    "but the table that write() writes"
+    "but the public table (--public, write())"
 )
 
 

@@ -73,7 +73,7 @@ class Recoded(Finished):
     )
     depends: ClassVar[str] = (
         "that levels had to be merged tells that counts are small: keep this to yourself, but for "
-        "the table that write() writes"
+        "the public table (--public, write())"
     )
 
     merges: tuple[tuple[str, tuple[tuple[str, ...], ...] | None], ...]

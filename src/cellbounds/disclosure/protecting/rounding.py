@@ -63,7 +63,8 @@ class Rounded(Finished):
         "none is nearer than",
     )
     depends: ClassVar[str] = (
-        "the true counts are confidential, and so is all of this but the table that write() writes"
+        "the true counts are confidential, and so is all of this but the public table (--public, "
+        "write())"
     )
     numbers: ClassVar[frozenset[str]] = frozenset({"count", "figure"})
 

@@ -177,7 +177,9 @@ class Suggestions(Listing, Sequence[Suggestion]):
 
     @property
     def warning(self) -> str:
-        """What the list itself gives away."""
+        """What the list itself gives away; of an empty one, what the verdict does."""
+        if self.safe_already and not self.found:
+            return self.verdict.warning
         if not self.independent:
             return DEPENDS
         if self.release.domain.size > MOST_CELLS:
@@ -263,7 +265,7 @@ class Suggestions(Listing, Sequence[Suggestion]):
             lines += [f"   - {change.sentence}" for change in suggestion.changes]
             if self.independent and not suggestion.verdict.independent:
                 lines.append(f"   {CANNOT_RERUN}")
-        return "\n".join([*lines, "", self.warning])
+        return "\n".join([*lines, *(["", self.warning] if self.warning else [])])
 
     def __repr__(self) -> str:
         return f"<Suggestions: {self.summary}>"
