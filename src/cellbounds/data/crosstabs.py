@@ -10,6 +10,7 @@ from cellbounds.data.marks import Legend
 from cellbounds.data.percent_lines import OtherLines, apart, says_percents, seems_percents
 from cellbounds.data.percents import SheetPercents, names_percents
 from cellbounds.data.spreadsheets import column_letters
+from cellbounds.data.totals import names_a_total
 from cellbounds.errors import InvalidInput
 
 _COUNT_NAMES = (
@@ -277,7 +278,30 @@ def _index_columns(body: list[list[str]], legend: Legend) -> int:
         if not texts or not (2 * others > len(texts) or ranges):
             break
         index += 1
+    if index + 2 < len(body[0]) and _crosses(body, index):
+        index += 1
     return index
+
+
+def _crosses(body: list[list[str]], index: int) -> bool:
+    """Whether the next column tells rows apart that the labels before it do not, such as years.
+
+    Each outer label then has several of its codes, each once, which are codes of others too.
+    """
+    below: dict[Labels, list[str]] = {}
+    stub = [""] * (index + 1)
+    for row in body:
+        stub = _filled_down(row[: index + 1], stub)
+        below.setdefault(tuple(stub[:-1]), []).append(stub[-1])
+    families = [codes for outer, codes in below.items() if not any(map(names_a_total, outer))]
+    codes = [code for family in families for code in family]
+    return (
+        len(families) > 1
+        and min(map(len, families)) > 1
+        and all(len(set(family)) == len(family) for family in below.values())
+        and all(code.isdecimal() or names_a_total(code) for code in codes)
+        and min(map(codes.count, codes)) > 1
+    )
 
 
 def _tidy_columns(sheet: _Sheet, index: int | None) -> tuple[list[int], int] | None:

@@ -1,0 +1,171 @@
+"""Sheets as offices make them: indents, hidden parts, notes, years down the side, several tables."""
+
+from __future__ import annotations
+
+import openpyxl
+import pytest
+from openpyxl.styles import Alignment
+
+import cellbounds as cb
+from cellbounds.disclosure.published_cells import work_out
+
+HEAD = ["Region", "Men", "Women", "Total"]
+BODY = [["North", "x", "x", 10], ["South", 12, 0, 12], ["East", "x", "x", 13]]
+LAST = ["Total", 20, 15, 35]
+RANGES = {
+    ("North", "Men"): (1, 7),
+    ("North", "Women"): (3, 9),
+    ("East", "Men"): (1, 7),
+    ("East", "Women"): (6, 12),
+}
+
+
+def ranges(published):
+    """What is left of each cell that shows no count."""
+    return {
+        cell.labels: (cell.values.possible.smallest, cell.values.possible.largest)
+        for table in work_out(published).tables
+        for cell in table.cells
+    }
+
+
+def written(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def csv_of(*rows):
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+def workbook(tmp_path, *sheets):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for number, rows in enumerate(sheets, start=1):
+        sheet = book.create_sheet(f"s{number}")
+        for row in rows:
+            sheet.append(row)
+    return book, tmp_path / "t.xlsx"
+
+
+def test_indents_of_a_format_are_a_hierarchy(tmp_path):
+    rows = [
+        HEAD,
+        ["Country", 20, 15, 35],
+        ["West", 15, 7, 22],
+        ["North", "x", "x", 10],
+        ["South", "x", "x", 12],
+        ["Right", 5, 8, 13],
+        ["East", 5, 8, 13],
+    ]
+    book, path = workbook(tmp_path, rows)
+    for row, depth in enumerate([0, 1, 2, 2, 1, 2], start=2):
+        book["s1"].cell(row, 1).alignment = Alignment(indent=depth)
+    book.save(path)
+    published = cb.read_published(path)
+    tree = published.tables[0].hierarchies["Region"]
+    assert tree.leaves == ("North", "South", "East")
+    assert tree.children("West") == ("North", "South")
+    assert ranges(published)["North", "Men"] == (3, 10)
+
+
+def test_an_indent_on_a_page_is_a_hierarchy(tmp_path):
+    lines = [("Country", 0, 9, 30), ("West", 1, 6, 25), ("a", 2, 2, 11), ("b", 2, 4, 14)]
+    lines += [("Right", 1, 3, 5), ("c", 2, 1, 2), ("d", 2, 2, 3)]
+    rows = "".join(
+        f"<tr><td>\n {'&nbsp;' * depth}{code}</td><td>{one}</td><td>{two}</td></tr>"
+        for code, depth, one, two in lines
+    )
+    page = f"<table><tr><th>Area</th><th>f</th><th>m</th></tr>{rows}</table>"
+    tree = cb.read_published(written(tmp_path, page, "t.html")).tables[0].hierarchies["Area"]
+    assert tree.leaves == ("a", "b", "c", "d")
+
+
+NESTED = [
+    ["area", "f", "m", "u"],
+    ["Country", 40, 61, 26],
+    ["West", 21, 35, 11],
+    ["W1", 12, 17, 4],
+    ["W2", 9, 18, 7],
+    ["Right", 19, 26, 15],
+    ["R1", 8, 3, 6],
+    ["R2", 11, 23, 9],
+]
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["totals first", "totals last"])
+def test_sums_of_codes_that_nothing_says_are_refused(tmp_path, order):
+    path = written(tmp_path, csv_of(NESTED[0], *NESTED[1:][::order]))
+    with pytest.raises(cb.InvalidInput, match="is the sum of 'W1', 'W2' .*--hierarchy area=FILE"):
+        cb.read_published(path)
+    assert len(cb.read_published(path, totals=False).tables[0].hierarchies["area"].leaves) == 7
+    tree = {"Country": {"West": ["W1", "W2"], "Right": ["R1", "R2"]}}
+    assert cb.read_published(path, hierarchies={"area": tree}).tables[0].hierarchies[
+        "area"
+    ].leaves == ("W1", "W2", "R1", "R2")
+
+
+def test_few_sums_of_small_counts_may_be_chance(tmp_path):
+    path = written(tmp_path, csv_of(["area", "f", "m"], ["a", 3, 4], ["b", 1, 2], ["c", 2, 2]))
+    assert cb.read_published(path, totals=False).tables[0].hierarchies["area"].depth == 1
+    more = csv_of(["area", "f", "m"], ["d", 9, 1], ["a", 3, 4], ["b", 1, 2], ["c", 2, 2])
+    assert cb.read_published(written(tmp_path, more)).tables[0].hierarchies["area"].depth == 1
+
+
+def test_what_a_workbook_hides_is_not_read_and_said(tmp_path):
+    true = [HEAD, ["North", 3, 7, 10], ["South", 12, 0, 12], ["East", 5, 8, 13], LAST]
+    shown = [HEAD, *BODY, LAST]
+    beside = [[*one, None, *two[1:3]] for one, two in zip(shown, true, strict=True)]
+    book, path = workbook(tmp_path, [*beside, ["North (true)", 3, 7, 10]], true)
+    sheet = book["s1"]
+    for letter in "FG":
+        sheet.column_dimensions[letter].hidden = True
+    sheet.row_dimensions[6].hidden = True
+    book["s2"].sheet_state = "hidden"
+    book.save(path)
+    published = cb.read_published(path)
+    assert ranges(published) == RANGES
+    said = str(published)
+    assert "the sheet 's2' is hidden and not read, but in the file" in said
+    assert "1 hidden row is not read" in said
+    assert "the hidden columns F are not read" in said
+    whole = cb.read_published(path, sheet="s2")
+    assert ranges(whole) == {}
+
+
+def test_titles_and_notes_of_a_page_span_it(tmp_path):
+    rows = "".join(
+        f"<tr><th>{row[0]}</th>" + "".join(f"<td>{text}</td>" for text in row[1:]) + "</tr>"
+        for row in (*BODY, LAST)
+    )
+    page = (
+        '<table><thead><tr><td colspan="4">Patients</td></tr><tr>'
+        + "".join(f"<th>{text}</th>" for text in HEAD)
+        + f"</tr></thead><tbody>{rows}</tbody>"
+        + '<tfoot><tr><td colspan="4">x: fewer than 5</td></tr></tfoot></table>'
+    )
+    published = cb.read_published(written(tmp_path, page, "t.html"))
+    assert published.tables[0].title == "Patients"
+    assert ranges(published) == RANGES
+
+
+def test_years_below_each_region_are_labels(tmp_path):
+    lines = [["Region", "Year", "Men", "Women", "Total"]]
+    for region, *_ in (*BODY, LAST):
+        for year in (2023, 2024, "Total"):
+            first = region if year == 2023 else ""
+            times = 2 if year == "Total" else 1
+            counts = next(row[1:] for row in (*BODY, LAST) if row[0] == region)
+            texts = [text if text == "x" else times * text for text in counts]
+            lines.append([first, year, *texts])
+    published = cb.read_published(written(tmp_path, csv_of(*lines)))
+    assert published.tables[0].variables == ("Region", "Year", "column")
+    assert published.tables[0].hierarchies["Year"].leaves == ("2023", "2024")
+
+
+def test_rows_of_the_same_name_are_no_crossing(tmp_path):
+    lines = [["place", "f", "m", "u"], ["a", 1, 2, 3], ["Other", 1, 2, 2], ["b", 2, 1, 1]]
+    path = written(tmp_path, csv_of(*lines, ["Other", 2, 1, 2]))
+    with pytest.raises(cb.InvalidInput, match="each cell stands once"):
+        cb.read_published(path)
