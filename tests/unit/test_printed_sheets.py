@@ -169,3 +169,81 @@ def test_rows_of_the_same_name_are_no_crossing(tmp_path):
     path = written(tmp_path, csv_of(*lines, ["Other", 2, 1, 2]))
     with pytest.raises(cb.InvalidInput, match="each cell stands once"):
         cb.read_published(path)
+
+
+def test_owned_tables_with_sums_of_codes_are_refused(tmp_path):
+    lines = [[row[0], sex, count] for row in NESTED[1:] for sex, count in zip("fmu", row[1:])]
+    path = written(tmp_path, csv_of(["area", "sex", "count"], *lines))
+    with pytest.raises(cb.InvalidInput, match="'West' of 'area' is the sum of 'W1', 'W2'"):
+        cb.read_table(path)
+    tree = {"Country": {"West": ["W1", "W2"], "Right": ["R1", "R2"]}}
+    assert cb.read_table(path, hierarchies={"area": tree}).total == 127
+    assert cb.read_table(path, totals=False).total == 3 * 127
+
+
+def test_a_line_that_contradicts_a_sum_ends_it(tmp_path):
+    lines = [*NESTED, ["Left", 0, 0, 0]]
+    wrong = [[*row, 0 if row[0] in ("Country", "West", "Right") else 1] for row in lines[1:]]
+    path = written(tmp_path, csv_of([*lines[0], "v"], *wrong))
+    assert len(cb.read_published(path).tables[0].hierarchies["area"].leaves) == 8
+
+
+def test_tables_beside_and_below_each_other(tmp_path):
+    others = [["Region", 2023, 2024, "Total"], ["North", 4, 6, 10], ["South", 5, 7, 12]]
+    others += [["East", 6, 7, 13], ["Total", 15, 20, 35]]
+    first = [HEAD, *BODY, LAST]
+    book, path = workbook(
+        tmp_path,
+        [[*one, None, *two] for one, two in zip(first, others, strict=True)],
+        [["Table 3"], *first, [], ["Table 4"], *others],
+    )
+    book.save(path)
+    for sheet in ("s1", "s2"):
+        published = cb.read_published(path, sheet=sheet)
+        names = [table.variables for table in published.tables]
+        assert names == [("Region", "column"), ("Region", "column of table 2")]
+        assert ranges(published) == RANGES
+        assert "column has other codes than in the tables before" in str(published)
+
+
+def test_the_same_codes_without_a_name_are_the_same_variable(tmp_path):
+    less = [[row[0], *row[:0:-1]] for row in (HEAD, *BODY, LAST)]  # columns the other way round
+    book, path = workbook(tmp_path, [HEAD, *BODY, LAST], less)
+    book.save(path)
+    published = cb.read_published(path)
+    assert {table.variables for table in published.tables} == {("Region", "column")}
+
+
+def test_rows_that_are_spaced_out_stay_one_table(tmp_path):
+    spaced = [[row[0], "", "", row[1], "", row[2], "", row[3]] for row in (HEAD, *BODY, LAST)]
+    published = cb.read_published(written(tmp_path, csv_of(*spaced)))
+    assert len(published.tables) == 1 and ranges(published) == RANGES
+
+
+def test_names_of_totals_with_footnotes_and_marks_of_others(tmp_path):
+    lines = [["Region", "Men", "Women", "Total¹"], *BODY, ["I alt*", *LAST[1:]]]
+    for mark in ("[REDACTED]", "np", "(D)"):
+        path = written(tmp_path, csv_of(*lines).replace("x", mark))
+        assert ranges(cb.read_published(path)) == RANGES
+    path = written(tmp_path, csv_of(*lines).replace("x", "…"))
+    assert ranges(cb.read_published(path))["North", "Men"] == (0, 8)
+
+
+def test_unicode_text_of_excel_is_read(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes(csv_of(HEAD, *BODY, LAST).replace(",", "\t").encode("utf-16"))
+    assert ranges(cb.read_published(path)) == RANGES
+
+
+def test_the_index_of_a_stored_frame_names_its_rows(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame([HEAD, *BODY, LAST][1:], columns=HEAD).astype(str)
+    frame.set_index("Region").to_parquet(tmp_path / "t.parquet")
+    assert ranges(cb.read_published(tmp_path / "t.parquet")) == RANGES
+
+
+def test_totals_that_are_rounded_by_themselves_are_refused_with_that_remedy(tmp_path):
+    lines = [HEAD, ["a", 5, 5, 10], ["b", 10, 0, 10], ["Total", 20, 5, 20]]
+    with pytest.raises(cb.InvalidInput, match="say how it is rounded .--base N"):
+        cb.read_published(written(tmp_path, csv_of(*lines)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,9 @@ _COUNT_NAMES = (
 )
 COUNT_NAMES = frozenset(_COUNT_NAMES.split())
 """How the column of counts of a tidy table may be called, in small letters."""
+
+UNNAMED = re.compile("(?:row|column)(?: [0-9]+)?")
+"""What variables are called that a sheet does not name."""
 
 Labels = tuple[str, ...]
 
@@ -82,19 +86,28 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Rows of a sheet that may be a table: their numbers, the texts, what stands above."""
+    """Rows of a sheet that may be a table: their numbers, the texts, what stands above.
+
+    `left`: how many columns stand before it.
+    """
 
     numbers: list[int]
     rows: list[list[str]]
     title: str
+    left: int = 0
 
 
 def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
     """Every table of a sheet; there may be none."""
     width = max((len(row) for row in grid.rows), default=0)
     rows = [[*row, *[""] * (width - len(row))] for row in grid.rows]
-    tidy = _looks_tidy(rows, legend, layout)
-    blocks = _blocks(rows, legend, whole=tidy or grid.header is not None)
+    whole = _looks_tidy(rows, legend, layout) or grid.header is not None
+    told = whole or layout.header is not None or layout.index is not None
+    blocks = [
+        replace(block, left=left)
+        for left, part in ([(0, rows)] if told else _beside(rows, legend))
+        for block in _blocks(part, legend, whole=whole)
+    ]
     several = len(blocks) > 1
     tables = []
     for number, block in enumerate(blocks, start=1):
@@ -102,6 +115,32 @@ def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
         table = _table(where, grid, block, legend, layout)
         tables.append(replace(table, notes=(*table.notes, *grid.notes)))
     return tables
+
+
+def _beside(rows: list[list[str]], legend: Legend) -> list[tuple[int, list[list[str]]]]:
+    """Tables beside each other, and where they begin: empty columns stand between them.
+
+    Empty columns inside of a table have no labels after them.
+    """
+    width = len(rows[0]) if rows else 0
+    filled = [any(_filled(row[column]) for row in rows) for column in range(width)]
+    begins = [k for k in range(1, width) if filled[k] and not filled[k - 1]]
+    starts = [0]
+    for begin, end in zip(begins, [*begins, width][1:], strict=True):
+        if _has_stub(rows, starts[-1], begin, legend) and _has_stub(rows, begin, end, legend):
+            starts.append(begin)
+    ends = [*starts[1:], width]
+    return [(a, [row[a:b] for row in rows]) for a, b in zip(starts, ends, strict=True)]
+
+
+def _has_stub(rows: list[list[str]], begin: int, end: int, legend: Legend) -> bool:
+    """Whether some columns alone have rows of figures, each with a label in front."""
+    parts = [row[begin:end] for row in rows if any(map(_filled, row[begin:end]))]
+    figured = [part for part in parts if any(map(legend.is_figure, part))]
+    return len(figured) > 1 and all(
+        _is_body(part, legend) and not legend.is_figure(next(filter(_filled, part)))
+        for part in figured[1:]  # the first may be a header of years
+    )
 
 
 def _looks_tidy(rows: list[list[str]], legend: Legend, layout: Layout) -> bool:
@@ -223,7 +262,8 @@ def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout
     title = " ".join(filter(None, [grid.title, block.title]))
     columns = [k for k in range(len(block.rows[0])) if any(_filled(row[k]) for row in block.rows)]
     rows = [[row[k] for k in columns] for row in block.rows]
-    sheet = _Sheet(where, title, rows, _Places(block.numbers, columns), legend, layout)
+    places = _Places(block.numbers, [k + block.left for k in columns])
+    sheet = _Sheet(where, title, rows, places, legend, layout)
     told = 1 if _looks_tidy(rows, legend, layout) else layout.header or grid.header
     header = _header_rows(where, rows, legend, told)
     if header == 1:

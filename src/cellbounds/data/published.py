@@ -269,7 +269,7 @@ def _codes(tree: Hierarchy, most: int = 8) -> str:
     """The codes of a variable in words, cut where there are many."""
     leaves = tree.leaves
     shown = ", ".join(map(str, islice(leaves, most))) + (", ..." if len(leaves) > most else "")
-    text = f"{len(leaves):,} levels ({shown})"
+    text = f"{counted(len(leaves), 'level')} ({shown})"
     if tree.depth > 1:
         above = [
             f"{len(codes):,}" + (f" {name}" if name else "")

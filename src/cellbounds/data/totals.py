@@ -18,13 +18,14 @@ from cellbounds.errors import InvalidInput
 _WORDS = (
     "total totals totale totaal totalt totali totales tot all alle sum sums summe suma somme "
     "insgesamt gesamt zusammen ensemble samlet celkem razem ogółem összesen yhteensä ukupno skupaj "
-    "kokku kopā toplam итого всего 合計 总计 總計 합계 _t t_total"
+    "kokku kopā toplam samtals spolu tous toutes σύνολο итого всего 合計 总计 總計 합계 _t t_total"
 )
 _NAMES = frozenset((*_WORDS.split(), "", "i alt", "iš viso", "grand total", "both sexes", "total:"))
 UNLIKELY = 1000
 """One in so many for each code: sums that are as likely by chance as that are looked into."""
 
-_BEGINNINGS = re.compile(r"(?:grand )?(?:total|gesamt|ensemble|totale|all|alle)(?:[\s_:(].*)?")
+_BEGINNINGS = re.compile(r"(?:grand )?(?:total|gesamt|ensemble|totale|all|alle)(?:[\s_:,(].*)?")
+_FOOTNOTE = re.compile(r"(?<=\w)\s*(?:\*+|[†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\[[a-z0-9]{1,2}\]|\([0-9]\))$")
 
 
 @lru_cache(maxsize=10_000, typed=True)
@@ -33,10 +34,10 @@ def names_a_total(label: Label) -> bool:
 
     Examples
     --------
-    >>> [names_a_total(label) for label in ("Total", "All ages", "I ALT", "Allier", "Total_EAST")]
+    >>> [names_a_total(label) for label in ("Total", "All ages", "I ALT*", "Allier", "Total_EAST")]
     [True, True, True, False, True]
     """
-    text = " ".join(str(label).casefold().split())
+    text = _FOOTNOTE.sub("", " ".join(str(label).casefold().split()))
     return text in _NAMES or _BEGINNINGS.fullmatch(text) is not None
 
 
@@ -194,7 +195,7 @@ def _seeming_family(
     chances, first = 1.0, None
     for code in reversed(order):
         own, sums, taken = counts[code], [0] * len(lines.by_others), 0
-        usable = [place for place, count in enumerate(own) if count]
+        usable = [place for place, count in enumerate(own) if count is not None]
         for number, part in enumerate(reversed(free), start=1):
             of_part = counts[part]
             usable = [place for place in usable if of_part[place] is not None]
@@ -202,7 +203,7 @@ def _seeming_family(
             if not usable or any(sums[place] > (own[place] or 0) for place in usable):
                 break
             if all(sums[place] == own[place] for place in usable):
-                taken = number
+                taken = number * any(own[place] for place in usable)
                 break
         if taken:
             parts = free[: -taken - 1 : -1]
@@ -247,8 +248,9 @@ def confirm_total(
             )
         raise InvalidInput(
             f"{where}: the cell {found.differing[0]} is called a total but differs from the sum of "
-            f"its parts{more}{hint}; correct the table, give the hierarchy of its codes "
-            "(--hierarchy NAME=FILE), or --no-totals (totals=False) if it is none"
+            f"its parts{more}{hint}; correct the table, say how it is rounded (--base N), give the "
+            "hierarchy of its codes (--hierarchy NAME=FILE), or --no-totals (totals=False) if it "
+            "is none"
         )
     if not found.confirmed and not told:
         raise InvalidInput(

@@ -48,9 +48,7 @@ _DECIMALS = re.compile(r"(?:#,##)?0(?:\.(0+))?\s?(%?)(?:_\)|;.*)?")
 NOISE = Decimal("1e-9")
 """How far a stored number may be from the one that was written: binary fractions are."""
 
-_HIDING = re.compile(
-    rb"<(?:\w+:)?(row|col)\s([^>]*?\bhidden\s*=\s*[\"'](?:1|true)[\"'][^>]*)>"
-)
+_HIDING = re.compile(rb"<(?:\w+:)?(row|col)\s([^>]*?\bhidden\s*=\s*[\"'](?:1|true)[\"'][^>]*)>")
 _PLACES = re.compile(rb"\b(r|min|max)\s*=\s*[\"']([0-9]{1,7})[\"']")
 MOST_COLUMNS = 2**14
 """Columns of a sheet: where the last one ends that hides all others."""

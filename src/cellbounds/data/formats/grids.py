@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
@@ -9,7 +10,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -101,13 +102,23 @@ def _file(path: Path, encoding: str, delimiter: str | None, sheet: str | None) -
         import pyarrow.parquet
 
         try:
-            return [_frame(pyarrow.parquet.read_table(io.BytesIO(raw)), str(path))]
+            return [_parquet(pyarrow.parquet.read_table(io.BytesIO(raw)), str(path))]
         except (pyarrow.ArrowException, OSError, ValueError):
             raise InvalidInput(f"{path} is a damaged Parquet file; write it again") from None
     return [Grid(str(path), _delimited(path, _decoded(path, raw, encoding), delimiter))]
 
 
+def _parquet(table: Any, where: str) -> Grid:
+    """A table of a file; what was the index of a frame stands last there, and names the rows."""
+    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in stored if name in table.column_names]
+    rest = [name for name in table.column_names if name not in index]
+    return replace(_frame(table.select([*index, *rest]), where), index=len(index) or None)
+
+
 def _decoded(path: Path, raw: bytes, encoding: str) -> str:
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"  # as Excel saves "Unicode text"
     try:
         text = raw.decode(codec_of(encoding))
     except UnicodeError:
