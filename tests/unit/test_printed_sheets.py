@@ -1,4 +1,4 @@
-"""Sheets as offices make them: indents, hidden parts, notes, years down the side, several tables."""
+"""Sheets as offices make them: indents, hidden parts, notes, years at the side, several tables."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ NESTED = [
 @pytest.mark.parametrize("order", [1, -1], ids=["totals first", "totals last"])
 def test_sums_of_codes_that_nothing_says_are_refused(tmp_path, order):
     path = written(tmp_path, csv_of(NESTED[0], *NESTED[1:][::order]))
-    with pytest.raises(cb.InvalidInput, match="is the sum of 'W1', 'W2' .*--hierarchy area=FILE"):
+    with pytest.raises(cb.InvalidInput, match=r"is the sum of 'W1', 'W2' .*--hierarchy area=FILE"):
         cb.read_published(path)
     assert len(cb.read_published(path, totals=False).tables[0].hierarchies["area"].leaves) == 7
     tree = {"Country": {"West": ["W1", "W2"], "Right": ["R1", "R2"]}}
@@ -172,7 +172,11 @@ def test_rows_of_the_same_name_are_no_crossing(tmp_path):
 
 
 def test_owned_tables_with_sums_of_codes_are_refused(tmp_path):
-    lines = [[row[0], sex, count] for row in NESTED[1:] for sex, count in zip("fmu", row[1:])]
+    lines = [
+        [row[0], sex, count]
+        for row in NESTED[1:]
+        for sex, count in zip("fmu", row[1:], strict=True)
+    ]
     path = written(tmp_path, csv_of(["area", "sex", "count"], *lines))
     with pytest.raises(cb.InvalidInput, match="'West' of 'area' is the sum of 'W1', 'W2'"):
         cb.read_table(path)
@@ -245,5 +249,5 @@ def test_the_index_of_a_stored_frame_names_its_rows(tmp_path):
 
 def test_totals_that_are_rounded_by_themselves_are_refused_with_that_remedy(tmp_path):
     lines = [HEAD, ["a", 5, 5, 10], ["b", 10, 0, 10], ["Total", 20, 5, 20]]
-    with pytest.raises(cb.InvalidInput, match="say how it is rounded .--base N"):
+    with pytest.raises(cb.InvalidInput, match=r"say how it is rounded .--base N"):
         cb.read_published(written(tmp_path, csv_of(*lines)))

@@ -19,7 +19,8 @@ MOST_KNOWN = 100_000
 _MEANINGS: dict[str, Entry] = {"hidden": HIDDEN, "unknown": UNKNOWN, "zero": ZERO}
 
 _DEFAULTS = {
-    "hidden": "x c s * ** (x) (c) (s) (d) [c] :c np n.p. suppressed confidential redacted [redacted]",
+    "hidden": "x c s * ** (x) (c) (s) (d) [c] :c np n.p. suppressed confidential redacted "
+    "[redacted]",
     "unknown": ": .. ... … na n/a n.a. nan none null [x] [z] <na>",
     "zero": "- – —",
 }

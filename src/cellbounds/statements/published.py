@@ -20,7 +20,7 @@ from cellbounds.data.understanding import Meaning, published_tables
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
-from cellbounds.statements.mechanisms import read_noise
+from cellbounds.statements.mechanisms import mechanism_of, read_noise
 from cellbounds.statements.published_percents import percent_statements
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
@@ -495,6 +495,7 @@ def read_published(
         totals,
         base,
         rounding,
+        None if law is None else mechanism_of(law, "noise").support,
         absent,
         sums,
         shares if exact else False,
