@@ -251,3 +251,58 @@ def test_totals_that_are_rounded_by_themselves_are_refused_with_that_remedy(tmp_
     lines = [HEAD, ["a", 5, 5, 10], ["b", 10, 0, 10], ["Total", 20, 5, 20]]
     with pytest.raises(cb.InvalidInput, match=r"say how it is rounded .--base N"):
         cb.read_published(written(tmp_path, csv_of(*lines)))
+
+
+GROUPS = [
+    ["2023", "", "", ""],
+    *BODY,
+    LAST,
+    ["2024", "", "", ""],
+    ["North", 4, 6, 10],
+    ["South", 5, 7, 12],
+    ["East", 1, 1, 2],
+    ["Total", 10, 14, 24],
+]
+
+
+@pytest.mark.parametrize("way", ["csv", "sheet", "page"])
+def test_headings_with_the_same_rows_are_a_variable(tmp_path, way):
+    rows = [HEAD, *GROUPS]
+    if way == "csv":
+        path = written(tmp_path, csv_of(*rows))
+    elif way == "sheet":
+        book, path = workbook(tmp_path, rows)
+        book.save(path)
+    else:
+        lines = [
+            f'<tr><th colspan="4">{row[0]}</th></tr>'
+            if row[1] == ""
+            else "<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>"
+            for row in rows
+        ]
+        page = f"<table><thead>{lines[0]}</thead>{''.join(lines[1:])}</table>"
+        path = written(tmp_path, page, "t.html")
+    published = cb.read_published(path)
+    assert published.tables[0].variables == ("heading", "Region", "column")
+    assert ranges(published) == {("2023", *cell): ends for cell, ends in RANGES.items()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: [row for row in rows if row[0] != "East" or row[1] != 1],
+        lambda rows: [["2023", "", "", ""] if row[0] == "2024" else row for row in rows],
+        lambda rows: [rows[1], *rows],
+        lambda rows: [*rows[:5], rows[5], rows[5], *rows[6:]],
+    ],
+    ids=["a row less", "the same heading", "a row before", "nothing below"],
+)
+def test_other_headings_are_asked_about(tmp_path, change):
+    with pytest.raises(cb.InvalidInput, match="has a label and no figures|each cell stands once"):
+        cb.read_published(written(tmp_path, csv_of(HEAD, *change(GROUPS))))
+
+
+def test_a_wrong_figure_below_a_heading_is_placed_where_it_stands(tmp_path):
+    wrong = [row if row[0] != "East" else ["East", "1%%", *row[2:]] for row in GROUPS]
+    with pytest.raises(cb.InvalidInput, match=r"cell B5 holds .1%%."):
+        cb.read_published(written(tmp_path, csv_of(HEAD, *wrong)))

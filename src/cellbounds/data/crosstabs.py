@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from cellbounds.data.formats.grids import Grid
+from cellbounds.data.headings import GROUP, under_headings
 from cellbounds.data.marks import Legend
 from cellbounds.data.percent_lines import OtherLines, apart, says_percents, seems_percents
 from cellbounds.data.percents import SheetPercents, names_percents
@@ -21,7 +22,7 @@ _COUNT_NAMES = (
 COUNT_NAMES = frozenset(_COUNT_NAMES.split())
 """How the column of counts of a tidy table may be called, in small letters."""
 
-UNNAMED = re.compile("(?:row|column)(?: [0-9]+)?")
+UNNAMED = re.compile(f"(?:row|column)(?: [0-9]+)?|{GROUP}")
 """What variables are called that a sheet does not name."""
 
 Labels = tuple[str, ...]
@@ -276,6 +277,11 @@ def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout
             f"{where}: {index} index columns of {len(columns)} columns; a table has at least one "
             "of labels and one of figures (--index N)"
         )
+    grouped = under_headings(rows, header) if index == 1 else None
+    if grouped is not None:
+        rows, header, kept = grouped
+        below = _Places([block.numbers[k] for k in kept], [places.columns[0], *places.columns])
+        return _wide(replace(sheet, rows=rows, places=below), header, 2, grid.column_names)
     return _wide(sheet, header, index, grid.column_names)
 
 
