@@ -298,7 +298,7 @@ def test_headings_with_the_same_rows_are_a_variable(tmp_path, way):
     ids=["a row less", "the same heading", "a row before", "nothing below"],
 )
 def test_other_headings_are_asked_about(tmp_path, change):
-    with pytest.raises(cb.InvalidInput, match="has a label and no figures|each cell stands once"):
+    with pytest.raises(cb.InvalidInput, match=r"has a label and no figures|each cell stands once"):
         cb.read_published(written(tmp_path, csv_of(HEAD, *change(GROUPS))))
 
 

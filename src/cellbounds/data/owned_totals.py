@@ -122,11 +122,8 @@ def _check_unnamed(table: Table, name: str, where: str) -> None:
     levels = table.domain.levels(name)
     if len(levels) < 3:
         return
-    _check_nested(table, name, where)
-    if len(table.domain.names) < 2:
-        return
     sums = table.margin([name]).counts.tolist()
-    for place in (0, len(levels) - 1):
+    for place in (0, len(levels) - 1) if len(table.domain.names) > 1 else ():
         if sums[place] == 0 or 2 * sums[place] != sum(sums):
             continue
         parts = [level for level in levels if level != levels[place]]
@@ -138,6 +135,7 @@ def _check_unnamed(table: Table, name: str, where: str) -> None:
                 f"totals={{{name!r}: {levels[place]!r}}} (--totals {name}={levels[place]}), or "
                 "totals=False (--no-totals)"
             )
+    _check_nested(table, name, where)
 
 
 def _check_nested(table: Table, name: str, where: str) -> None:
