@@ -297,6 +297,20 @@ def test_noise_of_a_published_table_is_read_from_a_file(tmp_path):
     assert cb.attainable(published.release)["y", "m"].possible.smallest == 3
 
 
+def test_totals_under_cell_keys_need_not_add_up(tmp_path):
+    (tmp_path / "ptable.txt").write_text(files.PTABLE)
+    lines = "a,f,m,Total\nx,3,0,3\ny,2,3,5\nTotal,5,3,9\n"
+    (tmp_path / "t.csv").write_text(lines)
+    published = cb.read_published(tmp_path / "t.csv", noise=tmp_path / "ptable.txt")
+    trees = published.tables[0].hierarchies
+    assert [tree.total for tree in trees.values()] == ["Total", "Total"]
+    assert len(published.release.statements) == 4
+    (tmp_path / "t.csv").write_text(lines.replace("9", "90"))
+    with pytest.raises(cb.InvalidInput, match="called a total but differs"):
+        cb.read_published(tmp_path / "t.csv", noise=tmp_path / "ptable.txt")
+    cb.read_published(tmp_path / "t.csv", noise={"laplace": "1/2"})
+
+
 def test_published_hierarchy_files_are_found_beside(tmp_path):
     (tmp_path / "V1.hrc").write_text(files.HRC)
     (tmp_path / "pivot.csv").write_text(ALL["pivot.csv"])

@@ -139,6 +139,8 @@ def test_points_between_thousands_are_asked_about(tmp_path):
     with pytest.raises(cb.InvalidInput, match=r"--thousands \."):
         read(text, tmp_path)
     assert read(text, tmp_path, thousands=".").release.statements[-1].lower == 1032
+    with pytest.raises(cb.InvalidInput, match=r"--thousands \."):
+        read("Region,Men,Women\nNorth,1.012,2.400\nSouth,3.100,x\n", tmp_path)
 
 
 def test_numbers_with_footnotes_are_numbers(tmp_path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from cellbounds.data.formats.grids import Grid
+from cellbounds.data.headings import GROUP, under_headings
 from cellbounds.data.marks import Legend
 from cellbounds.data.percent_lines import OtherLines, apart, says_percents, seems_percents
 from cellbounds.data.percents import SheetPercents, names_percents
@@ -20,6 +22,9 @@ _COUNT_NAMES = (
 )
 COUNT_NAMES = frozenset(_COUNT_NAMES.split())
 """How the column of counts of a tidy table may be called, in small letters."""
+
+UNNAMED = re.compile(f"(?:row|column)(?: [0-9]+)?|{GROUP}")
+"""What variables are called that a sheet does not name."""
 
 Labels = tuple[str, ...]
 
@@ -83,19 +88,28 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Rows of a sheet that may be a table: their numbers, the texts, what stands above."""
+    """Rows of a sheet that may be a table: their numbers, the texts, what stands above.
+
+    `left`: how many columns stand before it.
+    """
 
     numbers: list[int]
     rows: list[list[str]]
     title: str
+    left: int = 0
 
 
 def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
     """Every table of a sheet; there may be none."""
     width = max((len(row) for row in grid.rows), default=0)
     rows = [[*row, *[""] * (width - len(row))] for row in grid.rows]
-    tidy = _looks_tidy(rows, legend, layout)
-    blocks = _blocks(rows, legend, whole=tidy or grid.header is not None)
+    whole = _looks_tidy(rows, legend, layout) or grid.header is not None
+    told = whole or layout.header is not None or layout.index is not None
+    blocks = [
+        replace(block, left=left)
+        for left, part in ([(0, rows)] if told else _beside(rows, legend))
+        for block in _blocks(part, legend, whole=whole)
+    ]
     several = len(blocks) > 1
     tables = []
     for number, block in enumerate(blocks, start=1):
@@ -103,6 +117,32 @@ def tables_in(grid: Grid, legend: Legend, layout: Layout) -> list[SheetTable]:
         table = _table(where, grid, block, legend, layout)
         tables.append(replace(table, notes=(*table.notes, *grid.notes)))
     return tables
+
+
+def _beside(rows: list[list[str]], legend: Legend) -> list[tuple[int, list[list[str]]]]:
+    """Tables beside each other, and where they begin: empty columns stand between them.
+
+    Empty columns inside of a table have no labels after them.
+    """
+    width = len(rows[0]) if rows else 0
+    filled = [any(_filled(row[column]) for row in rows) for column in range(width)]
+    begins = [k for k in range(1, width) if filled[k] and not filled[k - 1]]
+    starts = [0]
+    for begin, end in zip(begins, [*begins, width][1:], strict=True):
+        if _has_stub(rows, starts[-1], begin, legend) and _has_stub(rows, begin, end, legend):
+            starts.append(begin)
+    ends = [*starts[1:], width]
+    return [(a, [row[a:b] for row in rows]) for a, b in zip(starts, ends, strict=True)]
+
+
+def _has_stub(rows: list[list[str]], begin: int, end: int, legend: Legend) -> bool:
+    """Whether some columns alone have rows of figures, each with a label in front."""
+    parts = [row[begin:end] for row in rows if any(map(_filled, row[begin:end]))]
+    figured = [part for part in parts if any(map(legend.is_figure, part))]
+    return len(figured) > 1 and all(
+        _is_body(part, legend) and not legend.is_figure(next(filter(_filled, part)))
+        for part in figured[1:]  # the first may be a header of years
+    )
 
 
 def _looks_tidy(rows: list[list[str]], legend: Legend, layout: Layout) -> bool:
@@ -224,7 +264,8 @@ def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout
     title = " ".join(filter(None, [grid.title, block.title]))
     columns = [k for k in range(len(block.rows[0])) if any(_filled(row[k]) for row in block.rows)]
     rows = [[row[k] for k in columns] for row in block.rows]
-    sheet = _Sheet(where, title, rows, _Places(block.numbers, columns), legend, layout)
+    places = _Places(block.numbers, [k + block.left for k in columns])
+    sheet = _Sheet(where, title, rows, places, legend, layout)
     told = 1 if _looks_tidy(rows, legend, layout) else layout.header or grid.header
     header = _header_rows(where, rows, legend, told)
     if header == 1:
@@ -237,6 +278,11 @@ def _table(where: str, grid: Grid, block: _Block, legend: Legend, layout: Layout
             f"{where}: {index} index columns of {len(columns)} columns; a table has at least one "
             "of labels and one of figures (--index N)"
         )
+    grouped = under_headings(rows, header) if index == 1 else None
+    if grouped is not None:
+        rows, header, kept = grouped
+        below = _Places([block.numbers[k] for k in kept], [places.columns[0], *places.columns])
+        return _wide(replace(sheet, rows=rows, places=below), header, 2, grid.column_names)
     return _wide(sheet, header, index, grid.column_names)
 
 
@@ -279,7 +325,30 @@ def _index_columns(body: list[list[str]], legend: Legend) -> int:
         if not texts or not (2 * others > len(texts) or ranges):
             break
         index += 1
+    if index + 2 < len(body[0]) and _crosses(body, index):
+        index += 1
     return index
+
+
+def _crosses(body: list[list[str]], index: int) -> bool:
+    """Whether the next column tells rows apart that the labels before it do not, such as years.
+
+    Each outer label then has several of its codes, each once, which are codes of others too.
+    """
+    below: dict[Labels, list[str]] = {}
+    stub = [""] * (index + 1)
+    for row in body:
+        stub = _filled_down(row[: index + 1], stub)
+        below.setdefault(tuple(stub[:-1]), []).append(stub[-1])
+    families = [codes for outer, codes in below.items() if not any(map(names_a_total, outer))]
+    codes = [code for family in families for code in family]
+    return (
+        len(families) > 1
+        and min(map(len, families)) > 1
+        and all(len(set(family)) == len(family) for family in below.values())
+        and all(code.isdecimal() or names_a_total(code) for code in codes)
+        and min(map(codes.count, codes)) > 1
+    )
 
 
 def _tidy_columns(sheet: _Sheet, index: int | None) -> tuple[list[int], int] | None:

@@ -19,8 +19,9 @@ MOST_KNOWN = 100_000
 _MEANINGS: dict[str, Entry] = {"hidden": HIDDEN, "unknown": UNKNOWN, "zero": ZERO}
 
 _DEFAULTS = {
-    "hidden": "x c s * ** (x) (c) (s) [c] :c suppressed confidential",
-    "unknown": ": .. ... na n/a n.a. nan [x] [z] <na>",
+    "hidden": "x c s * ** (x) (c) (s) (d) [c] :c np n.p. suppressed confidential redacted "
+    "[redacted]",
+    "unknown": ": .. ... … na n/a n.a. nan none null [x] [z] <na>",
     "zero": "- – —",
 }
 """Marks that are understood unless a legend says otherwise, in small letters."""

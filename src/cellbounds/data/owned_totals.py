@@ -10,8 +10,18 @@ import numpy as np
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.table import Table
-from cellbounds.data.totals import check_told, families, hierarchy_of, names_a_total
+from cellbounds.data.totals import (
+    Lines,
+    check_nested,
+    check_told,
+    families,
+    hierarchy_of,
+    names_a_total,
+)
 from cellbounds.errors import InvalidInput
+
+MOST_LISTED = 50_000
+"""Cells of a table that are looked at one by one."""
 
 
 def owned_table(
@@ -108,10 +118,10 @@ def _check_unnamed(table: Table, name: str, where: str) -> None:
     that are equal are no sum.
     """
     levels = table.domain.levels(name)
-    if len(levels) < 3 or len(table.domain.names) < 2:
+    if len(levels) < 3:
         return
     sums = table.margin([name]).counts.tolist()
-    for place in (0, len(levels) - 1):
+    for place in (0, len(levels) - 1) if len(table.domain.names) > 1 else ():
         if sums[place] == 0 or 2 * sums[place] != sum(sums):
             continue
         parts = [level for level in levels if level != levels[place]]
@@ -123,6 +133,21 @@ def _check_unnamed(table: Table, name: str, where: str) -> None:
                 f"totals={{{name!r}: {levels[place]!r}}} (--totals {name}={levels[place]}), or "
                 "totals=False (--no-totals)"
             )
+    _check_nested(table, name, where)
+
+
+def _check_nested(table: Table, name: str, where: str) -> None:
+    """Refuse codes that are sums of others, where a table lists few cells."""
+    places, counts = table.cells()
+    if len(counts) > MOST_LISTED:
+        return
+    domain = table.domain
+    entries = {
+        domain.labels(place): count
+        for place, count in zip(places.tolist(), counts.tolist(), strict=True)
+    }
+    lines = Lines.along(domain.names, domain.axis(name), entries)
+    check_nested(lines, domain.levels(name), where, absent=0)
 
 
 def _compared(

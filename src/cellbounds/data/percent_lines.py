@@ -73,6 +73,15 @@ class OtherLines:
         ]
         what = "row" if rows else "column"
         counts = [place for place in range(len(labels)) if place not in others]
+        for place in others:
+            own, named = _named(labels[place], lines[place])
+            decimals = filter(legend.is_other, lines[place])
+            if not named and all(map(legend.may_be_grouped, decimals)):
+                raise InvalidInput(
+                    f"{where}: the {what} {own!r} has figures with a point and three digits behind "
+                    "it; if it separates thousands, say so (--thousands .); if these are decimals, "
+                    "they are no counts: leave them out of the file"
+                )
         if not counts:
             raise InvalidInput(
                 f"{where}: no {what} holds counts, as all have decimals or percentages; give a "
@@ -81,19 +90,16 @@ class OtherLines:
         kinds: dict[int, tuple[str, bool]] = {}
         partners: dict[int, int] = {}
         for place in others:
-            own = " / ".join(filter(None, labels[place]))
-            named = says_percents(labels[place], lines[place])
-            decimals = filter(legend.is_other, lines[place])
-            if not named and all(map(legend.may_be_grouped, decimals)):
-                raise InvalidInput(
-                    f"{where}: the {what} {own!r} has figures with a point and three digits behind "
-                    "it; if it separates thousands, say so (--thousands .); if these are decimals, "
-                    "they are no counts: leave them out of the file"
-                )
+            own, named = _named(labels[place], lines[place])
             partners[place] = _partner(place, labels, counts)
             own = _difference(labels[place], labels[partners[place]]) or own
             kinds[place] = (own, named)
         return cls(kinds, partners)
+
+
+def _named(labels: Sequence[str], texts: Sequence[str]) -> tuple[str, bool]:
+    """What a line is called, and whether that or a sign says percents."""
+    return " / ".join(filter(None, labels)), says_percents(labels, texts)
 
 
 def seems_percents(label: str, texts: Sequence[str], legend: Legend) -> bool:

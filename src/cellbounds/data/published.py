@@ -270,7 +270,7 @@ def _codes(tree: Hierarchy, most: int = 8) -> str:
     leaves = tree.leaves
     labels = [*map(str, islice(leaves, most)), *(["..."] if len(leaves) > most else [])]
     shown = ("; " if any("," in label for label in labels) else ", ").join(labels)
-    text = f"{len(leaves):,} levels ({shown})"
+    text = f"{counted(len(leaves), 'level')} ({shown})"
     if tree.depth > 1:
         above = [
             f"{len(codes):,}" + (f" {name}" if name else "")

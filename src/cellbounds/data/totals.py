@@ -18,10 +18,14 @@ from cellbounds.errors import InvalidInput
 _WORDS = (
     "total totals totale totaal totalt totali totales tot all alle sum sums summe suma somme "
     "insgesamt gesamt zusammen ensemble samlet celkem razem ogółem összesen yhteensä ukupno skupaj "
-    "kokku kopā toplam итого всего 合計 总计 總計 합계 _t t_total"
+    "kokku kopā toplam samtals spolu tous toutes σύνολο итого всего 合計 总计 總計 합계 _t t_total"
 )
 _NAMES = frozenset((*_WORDS.split(), "", "i alt", "iš viso", "grand total", "both sexes", "total:"))
-_BEGINNINGS = re.compile(r"(?:grand )?(?:total|gesamt|ensemble|totale|all|alle)(?:[\s_:(].*)?")
+UNLIKELY = 1000
+"""One in so many for each code: sums that are as likely by chance as that are looked into."""
+
+_BEGINNINGS = re.compile(r"(?:grand )?(?:total|gesamt|ensemble|totale|all|alle)(?:[\s_:,(].*)?")
+_FOOTNOTE = re.compile(r"(?<=\w)\s*(?:\*+|[†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\[[a-z0-9]{1,2}\]|\([0-9]\))$")
 
 
 @lru_cache(maxsize=10_000, typed=True)
@@ -30,10 +34,10 @@ def names_a_total(label: Label) -> bool:
 
     Examples
     --------
-    >>> [names_a_total(label) for label in ("Total", "All ages", "I ALT", "Allier", "Total_EAST")]
+    >>> [names_a_total(label) for label in ("Total", "All ages", "I ALT*", "Allier", "Total_EAST")]
     [True, True, True, False, True]
     """
-    text = " ".join(str(label).casefold().split())
+    text = _FOOTNOTE.sub("", " ".join(str(label).casefold().split()))
     return text in _NAMES or _BEGINNINGS.fullmatch(text) is not None
 
 
@@ -157,7 +161,75 @@ def find_total(
                     f"so: --totals {lines.name}={total} (totals={{...}}), or --no-totals "
                     "(totals=False)"
                 )
+    if base is None:
+        check_nested(lines, codes, where)
     return None
+
+
+def check_nested(lines: Lines, codes: Sequence[Label], where: str, absent: Entry = None) -> None:
+    """Refuse codes that seem to be sums of those that follow them, or stand before them.
+
+    Whoever takes them for levels of their own counts people twice. `absent` is what cells hold that
+    a line does not list.
+
+    Raises
+    ------
+    InvalidInput
+        If the sums are hardly there by chance.
+    """
+    for order in (codes, codes[::-1]):
+        family = _seeming_family(lines, order, absent)
+        if family:
+            code, parts = family
+            listed = ", ".join(map(repr, parts[:4])) + (", ..." if len(parts) > 4 else "")
+            raise InvalidInput(
+                f"{where}: {code!r} of {lines.name!r} is the sum of {listed} on every line that "
+                "can be checked, so that people would count twice; give the hierarchy of its codes "
+                f"(--hierarchy {lines.name}=FILE), or --no-totals (totals=False) if that is chance"
+            )
+
+
+def _seeming_family(
+    lines: Lines, order: Sequence[Label], absent: Entry
+) -> tuple[Label, list[Label]] | None:
+    """A code with the parts that follow it, if the codes in this order are a tree, it seems.
+
+    From the end on, each code takes the least number of those that stand free after it and whose
+    sum it is. That a sum is there by chance is as likely as one count of those that are usual.
+    """
+    counts = {
+        code: [_whole_count(line.get(code, absent)) for line in lines.by_others.values()]
+        for code in order
+    }
+    free: list[Label] = []  # the next code is the last one
+    chances, first = 1.0, None
+    for code in reversed(order):
+        own, sums, taken = counts[code], [0] * len(lines.by_others), 0
+        usable = [place for place, count in enumerate(own) if count is not None]
+        for number, part in enumerate(reversed(free), start=1):
+            of_part = counts[part]
+            usable = [place for place in usable if of_part[place] is not None]
+            sums = [a + b if b is not None else a for a, b in zip(sums, of_part, strict=True)]
+            if not usable or any(sums[place] > (own[place] or 0) for place in usable):
+                break
+            if all(sums[place] == own[place] for place in usable):
+                taken = number * any(own[place] for place in usable)
+                break
+        if taken:
+            parts = free[: -taken - 1 : -1]
+            if taken > 1:
+                first = (code, parts)
+                for place in usable:
+                    chances *= 1 + (own[place] or 0) / taken
+                    if chances > UNLIKELY * len(order):
+                        return first
+            del free[-taken:]
+        free.append(code)
+    return None
+
+
+def _whole_count(entry: Entry) -> int | None:
+    return 0 if entry == "0-0" else entry if isinstance(entry, int) else None
 
 
 def confirm_total(
@@ -186,8 +258,9 @@ def confirm_total(
             )
         raise InvalidInput(
             f"{where}: the cell {found.differing[0]} is called a total but differs from the sum of "
-            f"its parts{more}{hint}; correct the table, give the hierarchy of its codes "
-            "(--hierarchy NAME=FILE), or --no-totals (totals=False) if it is none"
+            f"its parts{more}{hint}; correct the table, say how it is rounded (--base N), give the "
+            "hierarchy of its codes (--hierarchy NAME=FILE), or --no-totals (totals=False) if it "
+            "is none"
         )
     if not found.confirmed and not told:
         raise InvalidInput(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,9 @@ from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.text import counted
 
+FAR = 2**62
+"""How far figures are from counts under noise without bounds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -48,6 +51,8 @@ class Meaning:
         The code of the total by variable; False if there are no totals; None: to be found.
     base, rounding
         How numbers are rounded.
+    support
+        Of noisy numbers, the counts that a figure can stand for; None if it can be any.
     absent
         What cells that are not listed hold: ``"unknown"`` or ``"zero"``.
     sums
@@ -62,6 +67,7 @@ class Meaning:
     totals: Mapping[str, Label] | bool | None = None
     base: int | None = None
     rounding: str | None = None
+    support: Callable[[int], Sequence[int] | None] | None = None
     absent: str = "unknown"
     sums: str | None = None
     percents: Sequence[str] | bool | None = None
@@ -157,6 +163,20 @@ class _Draft:
         """The codes along an axis, in the order of print."""
         return list(dict.fromkeys(cell[axis] for cell in self.entries))
 
+    @property
+    def slack(self) -> int | None:
+        """How far a figure may be from its count, so that totals need not add up."""
+        if self.meaning.support is None:
+            return self.meaning.base
+        figures = {entry for entry in self.entries.values() if isinstance(entry, int)}
+        meant = {figure: self.meaning.support(figure) for figure in figures}
+        if any(counts is None for counts in meant.values()):
+            return FAR
+        return max(
+            (abs(count - figure) for figure, counts in meant.items() for count in counts or ()),
+            default=0,
+        )
+
     def lines(self, axis: int) -> Lines:
         """The lines along an axis."""
         return Lines.along(self.names, axis, self.entries)
@@ -219,7 +239,7 @@ class _Draft:
         for code, parts in present.items():
             absent = [child for child in whole.children(code) if child not in parts]
             if absent:
-                compared = sums_of(lines, code, parts, tolerance_of(self.meaning.base, len(parts)))
+                compared = sums_of(lines, code, parts, tolerance_of(self.slack, len(parts)))
                 held = compared.differing or not compared.confirmed or _gaps(lines, code, parts)
                 (rest if held else empty).extend(absent)
         name = self.names[axis]
@@ -312,10 +332,10 @@ class _Draft:
 
     def find_totals(self) -> None:
         """The total of each variable; a flat hierarchy where there is none yet."""
-        told, base = self.meaning.totals, self.meaning.base
+        told = self.meaning.totals
         given = told if isinstance(told, Mapping) else {}
         check_told(self.where, "a total of", given, self.names)
-        how: dict[str, Any] = {"base": base, "multiples": self.multiples}
+        how: dict[str, Any] = {"base": self.slack, "multiples": self.multiples}
         if told is not False:
             self._find_joint(how)
         for axis, name in enumerate(self.names):
@@ -343,7 +363,7 @@ class _Draft:
                     continue
                 seen = [confirm_total(lines, total, parts, self.where, told=name in given, **how)]
             if any(compared.confirmed for compared in seen):
-                self.notes.append(f"totals of {name} add up on {_lines(seen)}")
+                self.notes.append(self.said_of_totals(name, seen))
         for axis, name in enumerate(self.names):
             self._name_blank(axis, name)
 
@@ -363,12 +383,19 @@ class _Draft:
             total = next(code for code in codes if names_a_total(code[0]))
             parts = [code for code in codes if code != total]
             seen = confirm_total(lines, total, parts, self.where, **how)
-            self.notes.append(f"totals of {lines.name} add up on {_lines([seen])}")
+            self.notes.append(self.said_of_totals(lines.name, [seen]))
             for place in range(axis, last + 1):
                 name, top = self.names[place], total[place - axis]
                 levels = [code for code in self.codes(place) if code != top]
                 self.trees[name] = Hierarchy(levels, total=top)
                 self.joint[name] = (axis, last)
+
+    def said_of_totals(self, name: str, seen: Sequence[Sums]) -> str:
+        """On how many lines totals are the sums of their parts, or may be."""
+        lines = counted(sum(found.confirmed for found in seen), "line")
+        if self.slack is None:
+            return f"totals of {name} add up on {lines}"
+        return f"totals of {name} are as near to their sums as figures are to counts on {lines}"
 
     def _blank_below(self, axis: int, below: int) -> bool:
         """Whether labels are empty exactly where those of an outer variable are its total."""
@@ -511,7 +538,7 @@ class _Draft:
                 f"{counted(len(unsaid), 'empty cell')}: unknown, perhaps 0 "
                 '(--marks "blank=hidden" or "blank=zero")'
             )
-        if self.multiples > 1 and self.meaning.base is None:
+        if self.multiples > 1 and self.slack is None:
             self.notes.append(
                 f"all counts are multiples of {self.multiples}; they are taken as exact until you "
                 f"say that they are rounded (--base {self.multiples})"
@@ -527,10 +554,6 @@ def _gaps(lines: Lines, total: Label, parts: Sequence[Label]) -> bool:
         if isinstance(whole, int) and len(shown) == len(listed) and sum(shown) < whole:
             return True
     return False
-
-
-def _lines(seen: Sequence[Sums]) -> str:
-    return counted(sum(compared.confirmed for compared in seen), "line")
 
 
 def _some(codes: Sequence[Label], most: int = 8) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cellbounds.data.crosstabs import Layout
+from cellbounds.data.crosstabs import UNNAMED, Layout
 from cellbounds.data.domain import Domain, Grouping, Label
 from cellbounds.data.hierarchy import Hierarchy
 from cellbounds.data.marks import Legend, legend_of
@@ -20,7 +20,7 @@ from cellbounds.data.understanding import Meaning, published_tables
 from cellbounds.errors import InvalidInput
 from cellbounds.runtime.inputs import check_cells
 from cellbounds.statements.margin import Margin
-from cellbounds.statements.mechanisms import read_noise
+from cellbounds.statements.mechanisms import mechanism_of, read_noise
 from cellbounds.statements.published_percents import percent_statements
 from cellbounds.statements.release import Release
 from cellbounds.statements.statement import Statement
@@ -139,21 +139,64 @@ def _trees(tables: Sequence[PublishedTable]) -> dict[str, Hierarchy]:
 
 def _check_same(name: str, table: PublishedTable, tree: Hierarchy, whole: Hierarchy) -> None:
     """Refuse a tree that is no upper part of the whole one."""
-    if tree is whole:
+    misfit = _misfit(tree, whole)
+    if not misfit:
         return
-    codes = frozenset(whole.codes)
-    for code in (None, *(code for code, _ in tree.parents)):
-        if code is not None and code not in codes:
-            break
-        below = tree.children(code)
-        if below and set(below) != set(whole.children(code)):
-            break
-    else:
-        return
-    what = "at the top" if code is None else f"of {code!r}"
+    what = "at the top" if misfit[0] is None else f"of {misfit[0]!r}"
     raise InvalidInput(
         f"{table.where}: the codes {what} of {name!r} are others than in the other tables; rename "
         "the variable if it is another one, or give its hierarchy (--hierarchy NAME=FILE)"
+    )
+
+
+def _misfit(tree: Hierarchy, whole: Hierarchy) -> list[Label | None]:
+    """The first code, None for the total, from which on a tree is no upper part of the whole."""
+    codes = frozenset(whole.codes)
+    for code in (None, *(code for code, _ in tree.parents)) if tree is not whole else ():
+        below = tree.children(code)
+        unknown = code is not None and code not in codes
+        if unknown or (below and set(below) != set(whole.children(code))):
+            return [code]
+    return []
+
+
+def _named_apart(tables: Sequence[PublishedTable]) -> list[PublishedTable]:
+    """The tables, so that variables without a name that have other codes are others."""
+    known: dict[str, Hierarchy] = {}
+    named: list[PublishedTable] = []
+    for number, table in enumerate(tables, start=1):
+        names: dict[str, str] = {}
+        for name, tree in table.hierarchies.items():
+            names[name] = name
+            if UNNAMED.fullmatch(name):
+                own = f"{name} of table {number}"
+                fitting = (
+                    other
+                    for other, whole in known.items()
+                    if other.startswith(name)
+                    and not (_misfit(tree, whole) and _misfit(whole, tree))
+                )
+                names[name] = next(fitting, own if name in known else name)
+            known.setdefault(names[name], tree)
+        if any(name != own for name, own in names.items()):
+            table = _renamed(table, names)
+        named.append(table)
+    return named
+
+
+def _renamed(table: PublishedTable, names: Mapping[str, str]) -> PublishedTable:
+    said = [
+        f"{name} has other codes than in the tables before, and is called {own!r}"
+        for name, own in names.items()
+        if name != own
+    ]
+    return replace(
+        table,
+        hierarchies={names[name]: tree for name, tree in table.hierarchies.items()},
+        percents=tuple(
+            replace(one, within=tuple(names[name] for name in one.within)) for one in table.percents
+        ),
+        notes=(*table.notes, *said),
     )
 
 
@@ -452,6 +495,7 @@ def read_published(
         totals,
         base,
         rounding,
+        None if law is None else mechanism_of(law, "noise").support,
         absent,
         sums,
         shares if exact else False,
@@ -467,4 +511,5 @@ def read_published(
             protected = tuple(_with_mark(table, meaning.legend) for table in protected)
         ruled = {key: value for key, value in rule.items() if value is not None}
         tables += [replace(table, **ruled) if ruled else table for table in protected]
+    tables = _named_apart(tables)
     return Published(tuple(tables), release_of(tables))

@@ -48,6 +48,12 @@ _DECIMALS = re.compile(r"(?:#,##)?0(?:\.(0+))?\s?(%?)(?:_\)|;.*)?")
 NOISE = Decimal("1e-9")
 """How far a stored number may be from the one that was written: binary fractions are."""
 
+_HIDING = re.compile(rb"<(?:\w+:)?(row|col)\s([^>]*?\bhidden\s*=\s*[\"'](?:1|true)[\"'][^>]*)>")
+_PLACES = re.compile(rb"\b(r|min|max)\s*=\s*[\"']([0-9]{1,7})[\"']")
+MOST_COLUMNS = 2**14
+"""Columns of a sheet: where the last one ends that hides all others."""
+
+_UNREAD = "is hidden and not read, but in the file"
 MORE_DECIMALS = "it stores more decimals than it shows"
 _UNCALCULATED = "it holds a formula without a stored value: open and save the workbook"
 
@@ -118,8 +124,9 @@ def excel_grids(
 ) -> dict[str, tuple[list[list[str]], tuple[str, ...]]]:
     """The sheets that hold something, or one, as rows of text from the first row and column on.
 
-    Of merged cells the first has the text. Values are read as :func:`excel_columns` reads them.
-    Beside the rows stands what a reader should know of them.
+    Of merged cells the first has the text. Values are read as :func:`excel_columns` reads them; a
+    label that is indented has spaces in front. What is hidden is not read: sheets, unless named,
+    rows and columns. Beside the rows stands what a reader should know of them.
     """
     import openpyxl
 
@@ -131,9 +138,16 @@ def excel_grids(
             raise InvalidInput(
                 f"{path} has no sheet {sheet!r}; its sheets are {', '.join(map(repr, titles))}"
             )
+        shown = [one.title for one in stored.worksheets if one.sheet_state == "visible"]
+        unseen = [title for title in titles if title not in shown] if sheet is None else []
         grids: dict[str, tuple[list[list[str]], tuple[str, ...]]] = {}
-        for title in titles if sheet is None else [sheet]:
-            cells = {(cell.row, cell.column): _found(cell) for cell in _cells(path, stored[title])}
+        for title in shown if sheet is None else [sheet]:
+            out_of_sight = _hidden_parts(raw, stored[title])
+            cells = {
+                (cell.row, cell.column): _indented(cell)
+                for cell in _cells(path, stored[title])
+                if not out_of_sight.has(cell.row, cell.column)
+            }
             for (row, column), found in cells.items():
                 if found.text is None:
                     raise InvalidInput(
@@ -141,17 +155,63 @@ def excel_grids(
                         f"read: {found.note}"
                     )
             if cells:
+                said = out_of_sight.words + [f"the sheet {one!r} {_UNREAD}" for one in unseen]
+                unseen = []
                 more = sum(one.note == MORE_DECIMALS for one in cells.values())
-                said = (
-                    f"the file stores more decimals of {counted(more, 'figure')} than it shows",
-                )
+                if more:
+                    figures = counted(more, "figure")
+                    said.append(f"the file stores more decimals of {figures} than it shows")
                 rows = _laid_out({place: one.text or "" for place, one in cells.items()})
-                grids[title] = rows, said if more else ()
+                grids[title] = rows, tuple(said)
         if _has_formulas(raw):
             _check_calculated(path, raw, {title: rows for title, (rows, _) in grids.items()})
     if not grids:
         raise InvalidInput(f"{path} is empty; it needs a table")
     return grids
+
+
+@dataclass(frozen=True, slots=True)
+class _OutOfSight:
+    """The rows, and the first and the last of columns beside each other, that a sheet hides."""
+
+    rows: frozenset[int]
+    columns: tuple[tuple[int, int], ...]
+
+    def has(self, row: int, column: int) -> bool:
+        return row in self.rows or any(begin <= column <= end for begin, end in self.columns)
+
+    @property
+    def words(self) -> list[str]:
+        said = []
+        if self.rows:
+            rows = counted(len(self.rows), "hidden row is", "hidden rows are")
+            said.append(f"{rows} not read, but in the file")
+        for begin, end in self.columns:
+            letters = dict.fromkeys([column_letters(begin), column_letters(min(end, MOST_COLUMNS))])
+            said.append(f"the hidden columns {'-'.join(letters)} are not read, but in the file")
+        return said
+
+
+def _hidden_parts(raw: bytes, sheet: Any) -> _OutOfSight:
+    """What a sheet hides, read from its part of the file: the library does not say it so."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        part = archive.read(sheet._worksheet_path)  # checked before, as the whole archive
+    rows, columns = set[int](), list[tuple[int, int]]()
+    for tag, said in _HIDING.findall(part):
+        values = {name: int(digits) for name, digits in _PLACES.findall(said)}
+        if tag == b"row":
+            rows.add(values[b"r"])
+        else:
+            columns.append((values[b"min"], values[b"max"]))
+    return _OutOfSight(frozenset(rows), tuple(columns))
+
+
+def _indented(cell: Any) -> _SheetCell:
+    """A cell with the indent of its format as spaces: it says what stands below what."""
+    found = _found(cell)
+    if isinstance(cell.value, str) and cell.has_style and cell.alignment.indent:
+        return _SheetCell(" " * int(cell.alignment.indent) + (found.text or ""), found.note)
+    return found
 
 
 def _laid_out(cells: dict[tuple[int, int], str]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
@@ -9,7 +10,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -101,13 +102,23 @@ def _file(path: Path, encoding: str, delimiter: str | None, sheet: str | None) -
         import pyarrow.parquet
 
         try:
-            return [_frame(pyarrow.parquet.read_table(io.BytesIO(raw)), str(path))]
+            return [_parquet(pyarrow.parquet.read_table(io.BytesIO(raw)), str(path))]
         except (pyarrow.ArrowException, OSError, ValueError):
             raise InvalidInput(f"{path} is a damaged Parquet file; write it again") from None
     return [Grid(str(path), _delimited(path, _decoded(path, raw, encoding), delimiter))]
 
 
+def _parquet(table: Any, where: str) -> Grid:
+    """A table of a file; what was the index of a frame stands last there, and names the rows."""
+    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in stored if name in table.column_names]
+    rest = [name for name in table.column_names if name not in index]
+    return replace(_frame(table.select([*index, *rest]), where), index=len(index) or None)
+
+
 def _decoded(path: Path, raw: bytes, encoding: str) -> str:
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"  # as Excel saves "Unicode text"
     try:
         text = raw.decode(codec_of(encoding))
     except UnicodeError:
@@ -232,6 +243,7 @@ class _Tables(HTMLParser):
         self.found: list[tuple[str, list[list[str]], int | None]] = []
         self._depth = 0
         self._cells: dict[tuple[int, int], str] = {}
+        self._begun: dict[int, list[int]] = {}
         self._row = self._column = -1
         self._text: list[str] | None = None
         self._where = ""
@@ -243,7 +255,8 @@ class _Tables(HTMLParser):
         if tag == "table":
             self._depth += 1
             if self._depth == 1:
-                self._cells, self._row, self._heads, self._caption = {}, -1, 0, ""
+                self._cells, self._begun = {}, {}
+                self._row, self._heads, self._caption = -1, 0, ""
         if self._depth != 1:
             return
         if tag in ("thead", "tbody"):
@@ -269,6 +282,7 @@ class _Tables(HTMLParser):
             self._column += 1
         wide, high = (_span(spans.get(name)) for name in ("colspan", "rowspan"))
         check_cells(len(self._cells) + wide * high, "the page")
+        self._begun.setdefault(self._row, []).append(wide)
         for row in range(high):
             for column in range(wide):
                 self._cells[self._row + row, self._column + column] = ""
@@ -277,7 +291,9 @@ class _Tables(HTMLParser):
     def _end_cell(self) -> None:
         if self._text is None:
             return
-        text = " ".join(_FOOTNOTE.sub(_bracketed, "".join(self._text)).split())
+        raw = _FOOTNOTE.sub(_bracketed, "".join(self._text)).strip(" \t\r\n\f")
+        indent = " " * (len(raw) - len(raw.lstrip()))  # spaces that do not break
+        text = indent + " ".join(raw.split())
         if self._where == "cell":
             self._cells[self._row, self._column] = text
         else:
@@ -294,15 +310,24 @@ class _Tables(HTMLParser):
         if tag == "table" and self._depth:
             self._depth -= 1
             if not self._depth and self._cells:
-                self.found.append((self._caption, self._laid_out(), self._heads or None))
+                self.found.append(self._laid_out())
 
-    def _laid_out(self) -> list[list[str]]:
+    def _laid_out(self) -> tuple[str, list[list[str]], int | None]:
+        """The title, the rows, and how many of them are the header.
+
+        A row of one cell as wide as the table is a title above it, or a note below.
+        """
         rows, columns = (max(place[axis] for place in self._cells) + 1 for axis in (0, 1))
         check_cells(rows * columns, "the page")
         grid = [[""] * columns for _ in range(rows)]
         for (row, column), text in self._cells.items():
             grid[row][column] = text
-        return grid
+        alone = [columns > 1 and self._begun.get(row) == [columns] for row in range(rows)]
+        first = next((row for row in range(rows) if not alone[row]), 0)
+        last = next((row for row in reversed(range(rows)) if not alone[row]), rows - 1)
+        titles = [self._caption, *(row[0] for row in grid[:first])]
+        heads = max(self._heads - first, 0) or None
+        return " ".join(filter(None, titles)), grid[first : last + 1], heads
 
     def handle_data(self, data: str) -> None:
         if self._text is not None:
