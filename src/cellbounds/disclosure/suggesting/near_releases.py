@@ -14,7 +14,13 @@ from pathlib import Path
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Finding, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.crowds import Passed
-from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Offer, republished
+from cellbounds.disclosure.policies.rerunning import (
+    AS_ASKED,
+    MOST_CELLS,
+    Choice,
+    Offer,
+    republished,
+)
 from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.suggesting.budgeted_judge import LEAST, SHARE, BudgetedJudge
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
@@ -175,7 +181,7 @@ class _StrongSearch:
         if verdict.safe:
             if not judge.policy.tells():
                 return verdict, (), self._searched
-            asked = [_Offered((), FIRST_RANK, judge.original)]
+            asked = [_Offered(AS_ASKED, FIRST_RANK, judge.original)]
             if self._choice.hiding(table, asked, 0).hides:
                 return verdict, (), self._searched
             verdict = replace(verdict, cells=_too_telling(judge.policy))
@@ -193,7 +199,8 @@ class _StrongSearch:
             answer = self._choice.hiding(table, offers, place)
             telling += answer.hides is False
             open_ += answer.hides is None
-            if answer.hides and (shown or self._choice.first(table, offers, place)):
+            holds = self._choice.further if shown else self._choice.first
+            if answer.hides and holds(table, offers, place):
                 held = replace(offer.safe.verdict, independent=True, notes=(answer.sentence,))
                 shown.append(keeps.suggestion(replace(offer.safe, verdict=held)))
             elif answer.cut and not self._only:
@@ -227,8 +234,8 @@ class _StrongSearch:
             return [], 0
         judge = self._again_judge.about(table, original)
         safe = judge.decisive(original).safe
-        asked = [_Offered((), FIRST_RANK, original)] if safe else []
-        if safe and (not judge.policy.tells() or () not in passed):
+        asked = [_Offered(AS_ASKED, FIRST_RANK, original)] if safe else []
+        if safe and (not judge.policy.tells() or AS_ASKED not in passed):
             return asked, 1
         order = self._order(original, table)
         if order is None:
