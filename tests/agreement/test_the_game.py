@@ -278,8 +278,9 @@ def shown_of(lists, texts, people, policy):
     for first, table in tables.items():
         listed = [Offer(key, key, releases[first][key]) for key in lists.get(first, ())]
         for place, offer in enumerate(listed):
-            holds = choice.further if shown[first] else choice.first
-            if choice.hiding(table, listed, place).hides and holds(table, listed, place):
+            asked_of = choice.further if shown[first] else choice.hiding
+            answer = asked_of(table, listed, place)
+            if answer.hides and (shown[first] or choice.first(table, listed, place)):
                 shown[first].append(offer.key)
     return tables, releases, shown
 

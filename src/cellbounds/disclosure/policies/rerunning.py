@@ -431,11 +431,11 @@ class Choice:
 
         return bool(self._asked(table, offers, place, alike).hides)
 
-    def further(self, table: Table, offers: Sequence[Offer], place: int) -> bool:
-        """Whether a release that comes after one that is shown is shown, too.
+    def further(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
+        """Whether a release that comes after one that is shown hides a table.
 
-        That is: whether it hides the table among those that are surely shown it. They have nothing
-        before it, or what they have first is shown to them.
+        That is: among those that are surely shown it. They have nothing before it, or what they
+        have first is shown to them.
         """
         left = self._first
 
@@ -444,7 +444,7 @@ class Choice:
             left -= bool(earlier)
             return not earlier or (left >= 0 and self._led_by(other, earlier[0]))
 
-        return bool(self._asked(table, offers, place, alike).hides)
+        return self._asked(table, offers, place, alike)
 
     def _led_by(self, table: Table, offer: Offer) -> bool:
         """Whether the first of the list of a table is shown, and is not what was asked for."""

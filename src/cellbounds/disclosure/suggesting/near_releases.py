@@ -196,11 +196,11 @@ class _StrongSearch:
         for place, offer in enumerate(offers):
             if offer.safe is None or len(shown) == self._most:
                 continue
-            answer = self._choice.hiding(table, offers, place)
+            asked_of = self._choice.further if shown else self._choice.hiding
+            answer = asked_of(table, offers, place)
             telling += answer.hides is False
             open_ += answer.hides is None
-            holds = self._choice.further if shown else self._choice.first
-            if answer.hides and holds(table, offers, place):
+            if answer.hides and (shown or self._choice.first(table, offers, place)):
                 held = replace(offer.safe.verdict, independent=True, notes=(answer.sentence,))
                 shown.append(keeps.suggestion(replace(offer.safe, verdict=held)))
             elif answer.cut and not self._only:
