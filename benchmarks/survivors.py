@@ -1,11 +1,15 @@
 """What was safe by the counts alone, and what of it holds against whoever reruns the choice.
 
-Prints the table of docs/intruder.md.
+Prints the tables of docs/intruder.md.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import cellbounds as cb
 from cellbounds.disclosure.exploring import explore
@@ -42,9 +46,43 @@ def main() -> None:
         print(f"  {after.seconds:.0f} s and {strong.seconds:.0f} s", file=sys.stderr, flush=True)
 
 
+def commits() -> None:
+    """Requests one after another: how many a ledger takes by the counts alone, and by default."""
+    print("| table | requests | policy | committed by the counts | by default |")
+    print("|---|---|---|---|---|")
+    for name, (_, response) in ASKED.items():
+        table = cb.datasets.read(name)
+        requests = list(_requests(table, response))
+        for policy in ("small-counts", "opensafely"):
+            plain, strong = (_committed(table, requests, policy, how) for how in (False, None))
+            print("|", f"{name} | {len(requests)} | `{policy}` | {plain} | {strong} |", flush=True)
+
+
+def _requests(table: cb.Table, response: str) -> Iterator[str]:
+    """Margins of one and two variables, rounded, and the rates of the response."""
+    names = table.domain.names
+    pairs = itertools.combinations(names, 2)
+    yield from (f"[{','.join(some)}]~5" for some in (*((one,) for one in names), *pairs))
+    yield from (f"[{response}|{name}]@1" for name in names if name != response)
+
+
+def _committed(table: cb.Table, requests: list[str], policy: str, independent: bool | None) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = cb.Ledger.create(Path(folder) / "l", table, policy, independent=independent)
+        taken = 0
+        for text in requests:
+            try:
+                ledger.commit(text, table=table, why="a request")
+            except cb.CellboundsError:
+                continue
+            taken += 1
+        return taken
+
+
 def _shown(notation: str) -> str:
     return "`" + notation.replace("|", "\\|") + "`"
 
 
 if __name__ == "__main__":
     main()
+    commits()

@@ -19,6 +19,8 @@ import cellbounds as cb
 from bruteforce import compositions, holds, summed
 from cellbounds.disclosure.exploring import explore
 from cellbounds.disclosure.policies import SmallCounts
+from cellbounds.disclosure.policies.rerunning import Choice, Offer
+from cellbounds.disclosure.policies.scenarios import cases_of
 from cellbounds.disclosure.suggesting import suggest
 from cellbounds.ledger import Ledger
 from cellbounds.ledger.judgement import answered
@@ -32,6 +34,7 @@ POLICIES = {
     "above": SmallCounts(at_most=2, zeros=False, protect_above=1),
     "around": SmallCounts(at_most=3, zeros=False, protect_above=1, protect_below=1),
     "not small": SmallCounts(at_most=2, zeros=False, above_threshold=True),
+    "above 3": SmallCounts(at_most=3, zeros=False, protect_above=1),
 }
 
 RATES = ["nearest", "half-even", "down", "up", "consistent"]
@@ -246,6 +249,88 @@ def test_what_is_suggested(table, text, name):
             assert not lost(
                 rule, table, release, lambda other, sought=digest: listed(other)[:1] == [sought]
             )
+
+
+LINE = cb.Domain({"a": ["x", "y"]})
+
+LISTED = {0: (0, 2), 2: (0,), 3: (0, 2), 4: (1, 2), 5: (0, 1, 2), 6: (0, 2), 7: (0,), 9: (0, 2)}
+"""By its first count, what is safe of [a]~3, [a]<3 and [a]~5 for nine people: made up."""
+
+
+def shown_of(lists, texts, people, policy):
+    """What is shown of made-up lists of what is safe, as suggestions do it; and the releases."""
+    tables = {first: cb.Table(LINE, [first, people - first]) for first in range(people + 1)}
+    releases = {first: [cb.publish(one, text) for text in texts] for first, one in tables.items()}
+
+    def offers(table, until, passed):
+        first, found = int(table.counts[0]), []
+        for key in lists.get(first, ()):
+            if key <= until.rank:
+                found.append(Offer(key, key, releases[first][key]))
+            if key < until.rank and key not in passed:
+                break
+        return found, 1
+
+    def cases(table, release):
+        return cases_of(release, table, policy, independent=True)
+
+    choice, shown = Choice(offers, cases, UNLIMITED), {first: [] for first in tables}
+    for first, table in tables.items():
+        listed = [Offer(key, key, releases[first][key]) for key in lists.get(first, ())]
+        for place, offer in enumerate(listed):
+            asked_of = choice.further if shown[first] else choice.hiding
+            answer = asked_of(table, listed, place)
+            if answer.hides and (shown[first] or choice.first(table, listed, place)):
+                shown[first].append(offer.key)
+    return tables, releases, shown
+
+
+def told_by_taking(lists, texts, people, name):
+    """Tables that are given away by which of what is shown somebody takes, whatever he likes.
+
+    The first that is shown is taken by whoever likes it. Who takes a later one passes over all
+    that is safe before it, shown or not.
+    """
+    tables, releases, shown = shown_of(lists, texts, people, policy_of(name))
+    for size in range(1, len(texts) + 1):
+        for liked in map(set, itertools.combinations(range(len(texts)), size)):
+            taken = {one: next((k for k in shown[one] if k in liked), None) for one in tables}
+            for first, key in taken.items():
+                if key is None:
+                    continue
+                earlier = itertools.takewhile(lambda one, key=key: one != key, lists[first])
+                if key != shown[first][0] and liked & set(earlier):
+                    continue
+                release = releases[first][key]
+                left = [
+                    table
+                    for one, table in tables.items()
+                    if taken[one] == key and releases[one][key].digest == release.digest
+                ]
+                if list(exposed(POLICIES[name], release, tables[first], left)):
+                    yield first, liked, key
+
+
+def test_a_table_to_which_it_is_not_shown_hides_nobody():
+    """3 and 6 of nine were alike in [a]~5, but to the 3 nothing is shown."""
+    texts = ["[a]~3", "[a]<3", "[a]~5"]
+    lists = {first: list(keys) for first, keys in LISTED.items()}
+    assert shown_of(lists, texts, 9, policy_of("above 3"))[2][3] == []
+    assert not list(told_by_taking(lists, texts, 9, "above 3"))
+
+
+@settings(max_examples=settings().max_examples // 4, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.integers(4, 8), st.sampled_from(sorted(POLICIES)))
+def test_whatever_is_taken_of_a_list(data, people, name):
+    some = st.sampled_from(["[a]~2", "[a]~3", "[a]~4", "[a]~5", "[a]<3", "[a]<4"])
+    texts = data.draw(st.lists(some, min_size=2, max_size=3, unique=True))
+    lists = {}
+    for first in range(people + 1):
+        table = cb.Table(LINE, [first, people - first])
+        releases = [cb.publish(table, text) for text in texts]
+        safe = [k for k, one in enumerate(releases) if cb.judge(table, one, policy_of(name)).safe]
+        lists[first] = [key for key in safe if data.draw(st.integers(0, 3))]
+    assert not list(told_by_taking(lists, texts, people, name))
 
 
 GAMES = [

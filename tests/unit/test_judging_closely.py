@@ -19,6 +19,7 @@ from cellbounds.disclosure.policies import (
     attacker,
     judge,
     judging,
+    scenarios,
 )
 from cellbounds.disclosure.policies.posterior_chance import PosteriorChances
 from cellbounds.disclosure.policies.respondents import alike_cells
@@ -625,3 +626,39 @@ def test_margins_are_settled_together(monkeypatch):
     assert [case.over for case in looked] == [("a", "b", "c", "d")]
     shortly(release, table, policy_of(SmallCounts(at_most=1000, values=3)))
     assert len(looked) == 1 + 15  # three counts are not shown by the two ends
+
+
+# Margins that are too many to be judged.
+
+
+def narrow_release():
+    """Three people of whom nobody can say where they are, but everybody that they are of x."""
+    domain = cb.Domain({"a": ["x", "y"], "b": ["p", "q"], "c": ["m", "n"]})
+    table = cb.Table(domain, [[[1, 1], [1, 0]], [[9, 9], [9, 9]]])
+    return table, cb.publish(table, "[a,b,c]<5")
+
+
+def test_what_is_left_out_is_not_called_safe(monkeypatch):
+    table, release = narrow_release()
+    assert judge(table, release).outcome is UNSAFE
+    monkeypatch.setattr(scenarios, "MOST_MARGINS", 3)  # those of two variables
+    verdict = judge(table, release)
+    assert verdict.outcome is UNDECIDED
+    assert [(one.evidence, one.change) for one in verdict.open] == [
+        ("3 margins of the fewest variables were not judged", "naming them in over=")
+    ]
+    assert judge(table, release, over=["a"]).outcome is UNSAFE
+    named = judge(table, release, over=[["a", "b"], ["b", "c"]])
+    assert named.outcome is SAFE
+
+
+def test_what_need_not_be_judged_is_not_left_out(monkeypatch):
+    """Sums of counts that are shown, and not small, are not small."""
+    monkeypatch.setattr(scenarios, "MOST_MARGINS", 1)
+    monkeypatch.setattr(scenarios, "MOST_SPOKEN", 3)
+    domain = cb.Domain({"a": ["x", "y"], "b": ["p", "q"], "c": ["m", "n"], "d": ["s", "t"]})
+    table = cb.Table(domain, np.full((2, 2, 2, 2), 9))
+    assert judge(table, cb.publish(table, "[a,b,c]")).outcome is SAFE
+    left = judge(table, cb.publish(table, "[a,b,c]", "[b,c,d]<5"))
+    assert left.outcome is UNDECIDED
+    assert "margins or more of the fewest variables" in left.open[0].evidence

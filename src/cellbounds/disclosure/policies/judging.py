@@ -228,7 +228,7 @@ def judged(
     found = [seen[id(case)] for case in cases if id(case) in seen]
     if figures is not None and id(main) not in seen:
         found.insert(0, figures)
-    found.append(_Seen(main, _shown_total(main), [], [], None))
+    found.append(_Seen(main, [*_shown_total(main), *_left_out(main)], [], [], None))
     seconds = time.perf_counter() - begun + (0.0 if answer is None else answer.seconds)
     verdict = Verdict(
         policy=main.policy,
@@ -266,6 +266,13 @@ def _shown_total(case: Case) -> list[Finding]:
         for rule in small
         if case.over == case.release.domain.names
     ]
+
+
+def _left_out(case: Case) -> list[Finding]:
+    """What is open of the margins that were too many."""
+    why = case.left_out, "naming them in over="
+    rules = case.policy.rules if case.left_out else ()
+    return [Finding(rule.name, Outcome.UNDECIDED, (), (), *why) for rule in rules]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -377,6 +377,9 @@ class Offer:
     release: Release
 
 
+AS_ASKED: Hashable = ()
+"""The key of what was asked for: where it is published, nothing else is shown."""
+
 Offers = Callable[[Table, Offer, Passed], tuple[Sequence[Offer], int]]
 """What a table leads to, in order, up to an offer; and how many releases were judged for that.
 
@@ -405,6 +408,7 @@ class Choice:
         self._offers, self._cases = offers, cases
         self._work, self._first = work, first
         self._budget = budget.quiet().resumed(None)
+        self._leading: dict[bytes, bool] = {}
 
     def hiding(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
         """Whether the release at a place of the list of a table hides that table.
@@ -430,6 +434,29 @@ class Choice:
             )
 
         return bool(self._asked(table, offers, place, alike).hides)
+
+    def further(self, table: Table, offers: Sequence[Offer], place: int) -> Hiding:
+        """Whether a release that comes after one that is shown hides a table.
+
+        That is: among those that are surely shown it. They have nothing before it, or what they
+        have first is shown to them.
+        """
+        left = self._first
+
+        def alike(other: Table, earlier: Sequence[Offer]) -> bool:
+            nonlocal left
+            left -= bool(earlier)
+            return not earlier or (left >= 0 and self._led_by(other, earlier[0]))
+
+        return self._asked(table, offers, place, alike)
+
+    def _led_by(self, table: Table, offer: Offer) -> bool:
+        """Whether the first of the list of a table is shown, and is not what was asked for."""
+        key = table.counts.tobytes()
+        if key not in self._leading:
+            shown = offer.key != AS_ASKED and self.hiding(table, [offer], 0).hides
+            self._leading[key] = bool(shown)
+        return self._leading[key]
 
     def _asked(
         self,

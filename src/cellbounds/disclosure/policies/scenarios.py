@@ -50,6 +50,8 @@ class Case:
         The margins of which the release shows every count.
     remedy
         What could be said less precisely, or not at all, in words.
+    left_out
+        How many margins are too many to be judged, in words; empty if none is.
     """
 
     release: Release
@@ -65,6 +67,7 @@ class Case:
     shown: Mapping[tuple[str, ...], IntArray]
     remedy: str
     notes: tuple[str, ...]
+    left_out: str = ""
 
     @cached_property
     def margin(self) -> Table:
@@ -116,6 +119,9 @@ Margins = Iterable[str] | Iterable[Iterable[str]]
 MOST_MARGINS = 1024
 """Margins that are judged besides what was asked for."""
 
+MOST_SPOKEN = 2 * MOST_MARGINS
+"""Margins that are counted."""
+
 
 def cases_of(
     release: Release,
@@ -151,16 +157,20 @@ def cases_of(
         wanted = {frozenset(names): (names, True) for names in wanted_first}
     wanted.pop(frozenset(main.over), None)
     cases, margins = [main], sorted(wanted.values(), key=lambda one: -len(one[0]))
-    for names, whole in margins[:MOST_MARGINS]:
+    left = 0
+    for names, whole in margins:
         shown = any(set(names) <= set(exact) for exact in main.shown)
         narrowed = main.policy.within(domain, names, shown=shown, sums=not whole)
-        if narrowed is not None:
-            check_listable(release, names)
-            cases.append(replace(main, over=names, policy=narrowed, notes=()))
-    left = len(margins) - MOST_MARGINS
-    if left > 0:
-        note = f"{left} margins of the fewest variables were not judged; name them in over="
-        cases[0] = replace(main, notes=(*main.notes, note))
+        if narrowed is None:
+            continue
+        if len(cases) > MOST_MARGINS:
+            left += 1
+            continue
+        check_listable(release, names)
+        cases.append(replace(main, over=names, policy=narrowed, notes=()))
+    if left:
+        many = f"{left} margins" if len(margins) < MOST_SPOKEN else f"{left} margins or more"
+        cases[0] = replace(main, left_out=f"{many} of the fewest variables were not judged")
     return cases
 
 
@@ -207,9 +217,10 @@ def spoken_margins(release: Release) -> dict[frozenset[str], tuple[tuple[str, ..
     together = tuple(behind[name] for name in domain.names if name in behind)
     for names in filter(None, (together, *spoken)):
         found[frozenset(names)] = names, True
-    for names in spoken:
+    # Margins of what is shown exactly come last: most rules need not look at them.
+    for names in sorted(spoken, key=lambda names: names in shown):
         for size in range(len(names) - 1, 0, -1):
-            if len(found) > 2 * MOST_MARGINS:
+            if len(found) > MOST_SPOKEN:
                 return found  # far too many anyway
             for some in itertools.combinations(names, size):
                 printed = any(set(some) < set(exact) for exact in shown)

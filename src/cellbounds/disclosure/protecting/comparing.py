@@ -66,7 +66,7 @@ class Compared:
 
     @property
     def held(self) -> bool:
-        """Whether that holds against whoever reruns the choice, too."""
+        """Whether that holds against whoever reruns this way alone, too."""
         return self.safe and self.result is not None and self.result.verdict.independent
 
     @property
@@ -190,7 +190,8 @@ class Comparison(Listing, Sequence[Compared]):
         remarks += [f"not known to be safe: {', '.join(open_ways)}"] if open_ways else []
         held = ", ".join(way.method for way in self.ways if way.held)
         remarks += ["keeps: how close a reader still comes to the figures asked for"]
-        return [*remarks, *([f"against whoever reruns the choice, too: {held}"] if held else [])]
+        said = f"against whoever reruns that way alone, too: {held}"
+        return [*remarks, *([said] if held else [])]
 
     def _heading(self) -> list[str]:
         lines = [self._title(), *(f"  {remark}" for remark in self._remarks())]

@@ -14,7 +14,13 @@ from pathlib import Path
 from cellbounds.data.table import Table
 from cellbounds.disclosure.policies import DEFAULT, Finding, Outcome, Policy, Verdict, policy_of
 from cellbounds.disclosure.policies.crowds import Passed
-from cellbounds.disclosure.policies.rerunning import MOST_CELLS, Choice, Offer, republished
+from cellbounds.disclosure.policies.rerunning import (
+    AS_ASKED,
+    MOST_CELLS,
+    Choice,
+    Offer,
+    republished,
+)
 from cellbounds.disclosure.policies.scenarios import Case
 from cellbounds.disclosure.suggesting.budgeted_judge import LEAST, SHARE, BudgetedJudge
 from cellbounds.disclosure.suggesting.changes import PlannedChange, proposals
@@ -184,7 +190,7 @@ class _StrongSearch:
         if verdict.safe:
             if not judge.policy.tells():
                 return verdict, (), self._searched
-            offered = [_Offered((), FIRST_RANK, judge.original)]
+            offered = [_Offered(AS_ASKED, FIRST_RANK, judge.original)]
             if self._choice.hiding(table, offered, 0).hides:
                 return verdict, (), self._searched
             verdict = replace(verdict, cells=_too_telling(judge.policy))
@@ -199,7 +205,8 @@ class _StrongSearch:
         for place, offer in enumerate(offers):
             if offer.safe is None or len(shown) == self._most:
                 continue
-            answer = self._choice.hiding(table, offers, place)
+            asked_of = self._choice.further if shown else self._choice.hiding
+            answer = asked_of(table, offers, place)
             telling += answer.hides is False
             open_ += answer.hides is None
             if answer.hides and (shown or self._choice.first(table, offers, place)):
@@ -239,8 +246,8 @@ class _StrongSearch:
             return [], 0
         judge = self._again_judge.about(table, original)
         safe = judge.decisive(original).safe
-        offered = [_Offered((), FIRST_RANK, original)] if safe else []
-        if safe and (not judge.policy.tells() or () not in passed):
+        offered = [_Offered(AS_ASKED, FIRST_RANK, original)] if safe else []
+        if safe and (not judge.policy.tells() or AS_ASKED not in passed):
             return offered, 1
         order = self._order(original, table)
         if order is None:
