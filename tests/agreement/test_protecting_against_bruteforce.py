@@ -154,21 +154,15 @@ def test_inequalities_hold_for_every_pattern_that_protects(
     problem, leaves = case
     covers, rng = Covers(problem), np.random.default_rng(seed)
     for most in (0.2, 0.5, 1.0):
-        covers.separate(rng.random(covers.size) * most)
+        shares = rng.random(covers.size) * most
+        covers.separate(shares)
+        covers.combine(np.rint(2 * shares) / 2)
+    least = np.array([one[2] for one in covers.rows])
+    ways = np.array(list(itertools.product([0, 1], repeat=len(covers.directions))))
     for hidden in keeping(problem, leaves):
-        shown = hidden[covers.cells].astype(int)
-        ways: dict[int, set[int]] = {}
-        for columns, values, least in covers.rows:
-            cells = columns < len(covers.cells)
-            sum_of_cells = int(values[cells] @ shown[columns[cells]])
-            switches = columns[~cells].tolist()
-            if not switches:
-                assert sum_of_cells >= least
-                continue
-            (switch,), (value,) = switches, values[~cells].tolist()
-            good = {way for way in (0, 1) if sum_of_cells + way * value >= least}
-            ways[switch] = ways.get(switch, {0, 1}) & good
-        assert all(ways.values())
+        shown = np.broadcast_to(hidden[covers.cells], (len(ways), len(covers.cells)))
+        sums = np.hstack([shown, ways]) @ covers.matrix().T.toarray()
+        assert (sums >= least).all(axis=1).any()
 
 
 def test_hidden_cells_that_are_at_least_one() -> None:

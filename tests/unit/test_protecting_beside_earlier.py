@@ -130,3 +130,15 @@ def test_ledgers_and_files_of_last_year(run, tmp_path):
     assert status == 0
     assert "hidden as before: 2 figures" in said
     assert run(*words, "A=c", "--earlier", str(tmp_path / "none.csv"))[0] == 2
+
+
+def test_an_earlier_table_of_some_variables_without_a_complete_line(tmp_path):
+    """Where nothing confirms its totals they are known by the word that is written for them."""
+    table = cb.Table(
+        cb.Domain({name: ["x", "y"] for name in "abc"}), [[[1, 0], [1, 0]], [[2, 1], [4, 1]]]
+    )
+    last = cb.protect(table, "[a+,b+]", policy=POLICY)
+    last.write(tmp_path / "last.csv")
+    again = cb.protect(table, "[a+,b+]", policy=POLICY, earlier=tmp_path / "last.csv")
+    assert (again.pattern == last.pattern).all()
+    assert len(last.hidden) > 4

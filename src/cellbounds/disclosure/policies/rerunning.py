@@ -93,7 +93,7 @@ class Hiding:
     rerun
         How many tables were rerun.
     complete
-        Whether these are all that fit.
+        Whether these are all that fit: no more are rerun than it takes.
     cut
         Whether the budget was spent before that was settled.
     """
@@ -229,7 +229,8 @@ def hiding(
         if monotone:
             core, passed_before = closed(crowds, led, over)
             if hidden(crowds, core, table, passed_before, passed):
-                return Hiding(True, core, rerun, fitting.complete)
+                whole = fitting.complete and next(several, None) is None
+                return Hiding(True, core, rerun, whole)
         if tired():
             return Hiding(None, core, rerun, False)
     if not fitting.complete:

@@ -42,6 +42,13 @@ STEPS = 200_000_000
 SAVED = 20_000_000
 """Steps after which a search goes on from what can be written down: where it starts afresh."""
 
+FEW, COMBINED = 20, 256
+"""Where attacks give fewer inequalities than this, those at hand are combined; attacks on one cell
+take as long as so many parities."""
+
+STALLED, GAIN = 20, 1000
+"""Rounds at the root in which the bound must rise by this part of it, or they end."""
+
 RELAXED = 8
 """The relaxation takes as long as attacks of so many cells for each inequality."""
 
@@ -271,18 +278,29 @@ class Search:
         """The relaxation at a node, with the inequalities that its optimum missed."""
         rounds = ROUNDS if (lower < upper).all() else ROUNDS_BELOW
         found = self._relaxed(lower, upper)
+        bounds: list[int] = []
         for number in range(done, rounds):
             if found is not None and self.steps >= self._saved and not self._over(effort):
                 here = Searched(self._phase, self.hidden, at=at, rounds=number)
                 self._renew(here, effort)
-                found = self._relaxed(lower, upper)
+                found, bounds = self._relaxed(lower, upper), []
             if found is None or found[1] >= self.cost or self._over(effort):
                 break
-            self.steps += self._round
-            if not self.covers.separate(found[0]):
+            bounds.append(found[1])
+            if len(bounds) > STALLED and bounds[-1] - bounds[-1 - STALLED] <= bounds[-1] // GAIN:
+                break
+            if not self._more(found[0]):
                 break
             found = self._relaxed(lower, upper)
         return found
+
+    def _more(self, shares: FloatArray) -> bool:
+        """Add inequalities that a fractional pattern misses; whether there are any."""
+        before = len(self.covers.rows)
+        self.steps += self._round
+        if self.covers.separate(shares) < FEW:
+            self.steps += self.covers.combine(shares) // COMBINED
+        return len(self.covers.rows) > before
 
     def _relaxed(self, lower: IntArray, upper: IntArray) -> tuple[FloatArray, int] | None:
         self.steps += len(self.covers.rows) * self.covers.size // RELAXED

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cellbounds.disclosure.protecting.halves import halves, matrix_of
 from cellbounds.disclosure.protecting.moves import NEAR, Attack, Reached
 from cellbounds.disclosure.protecting.suppression_problem import Level, SuppressionProblem
 from cellbounds.runtime.arrays import BoolArray, IntArray
@@ -66,6 +67,12 @@ class Covers:
                 if max(level.amounts) == most:
                     self._cut(level, hidden, shares, VIOLATED)
         return len(self.rows) - before
+
+    def combine(self, shares: FloatArray) -> int:
+        """Add halves of sums of inequalities that a fractional pattern misses; the work of it."""
+        found, work = halves(self.rows, shares)
+        self.take(found)
+        return work
 
     def refute(self, shares: FloatArray, levels: list[Level]) -> None:
         """Add inequalities that a pattern misses which does not keep some levels."""
@@ -196,10 +203,4 @@ class Covers:
 
     def matrix(self) -> Any:
         """All inequalities as a sparse matrix."""
-        from scipy.sparse import csr_matrix
-
-        starts = np.cumsum([0, *(len(columns) for columns, _, _ in self.rows)])
-        nothing = np.zeros(0, dtype=np.int64)
-        columns = np.concatenate([nothing, *(columns for columns, _, _ in self.rows)])
-        values = np.concatenate([nothing, *(values for _, values, _ in self.rows)])
-        return csr_matrix((values, columns, starts), shape=(len(self.rows), self.size))
+        return matrix_of(self.rows, self.size)

@@ -81,8 +81,15 @@ def _read_table(path: str | Path, domain: Domain) -> Published:
     try:
         return read_published(path, hierarchies=trees)
     except InvalidInput:
-        totals = dict.fromkeys(domain.names, total_label(domain))
+        word = total_label(domain)
         try:
+            plain = read_published(path, hierarchies=trees, totals=False)
+            totals = {
+                name: word
+                for table in plain.tables
+                for axis, name in enumerate(table.variables)
+                if any(cell[axis] == word for cell in table.entries)
+            }
             return read_published(path, hierarchies=trees, totals=totals)
         except InvalidInput:
             pass
