@@ -81,8 +81,10 @@ AREAS = {
             "judging",
             _within("disclosure/policies"),
             _tests(
-                unit="judging judging_closely judging_in_detail policies risk",
-                agreement="verdicts_against_bruteforce",
+                unit="choices_rerun intruders judging judging_closely judging_in_detail policies "
+                "risk",
+                agreement="ranges_against_bruteforce the_game the_game_of_every_rule "
+                "verdicts_against_bruteforce",
             ),
         ),
         Area(
