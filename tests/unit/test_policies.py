@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 from dataclasses import fields
 from fractions import Fraction
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cellbounds as cb
-from cellbounds import InvalidInput, policies
+from cellbounds import InvalidInput, ValueSet, policies
 from cellbounds.disclosure.policies import (
     DEFAULT,
     RULES,
@@ -114,6 +115,28 @@ def test_policies_that_contradict_themselves_are_refused(given, said):
 
 def test_a_low_minimum_beside_another_rule_is_fine():
     Policy("house", rules=[SmallCounts(at_most=9, values=2), MinimumCount(at_least=2)])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"values": 3},
+        {"width": 2},
+        {"relative": "0.5"},
+        {"relative": "1", "values": 2},
+        {"protect_above": 2, "protect_below": 2},
+        {"values": 3, "need": "any"},
+        {"above_threshold": True},
+        {"above_threshold": True, "protect_above": 4, "width": 5},
+    ],
+)
+def test_what_is_asked_of_a_suppressed_count_is_what_is_judged(asked):
+    rule = SmallCounts(at_most=4, **asked)
+    for count in range(5):
+        above, below, width = rule.asked(count)
+        for low, high in itertools.product(range(count + 1), range(count, 12)):
+            good = high - count >= above and count - low >= below and high - low >= width
+            assert good is rule._keeps(ValueSet([(low, high, 1)]), count), (count, low, high)
 
 
 def test_the_size_of_a_respondents_cell():
