@@ -11,9 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -294,6 +297,28 @@ def test_a_table_that_only_looks_safe_because_others_went_before_it():
     assert verdict.outcome is cb.Outcome.UNSAFE
     assert "whoever reruns it learns more than the policy allows" in verdict.notes[-1]
     assert verdict.broken[0].evidence == "probability 1 (of 1 tables)"
+
+
+@pytest.mark.parametrize(
+    ("spent", "doubting", "hides"), [(False, None, False), (False, True, None), (True, None, None)]
+)
+def test_what_is_said_when_no_table_leads_to_a_release(monkeypatch, spent, doubting, hides):
+    """That all were tried, unless it was stopped; and nothing for sure before who doubts it."""
+    table = cb.Table(cb.Domain({"a": ["p", "q"]}), [1, 4])
+    cases = cases_of(cb.publish(table, "[a]~5"), None, POLICIES["exact"])
+    cases = [replace(one, doubting=doubting and one.known) for one in cases]
+    monkeypatch.setattr(rerunning, "Fitting", lambda *_, **__: All([np.array([2, 3])]))
+    budget = SimpleNamespace(spent=spent)
+    answer = rerunning.hiding(cases, table.counts, lambda _: None, budget)
+    assert answer.hides is hides
+    assert answer.cut is spent
+    assert ("which are all" in answer.sentence) is (hides is False)
+
+
+class All(list):
+    """Tables that fit."""
+
+    complete = True
 
 
 def test_that_the_game_notices_one_round_instead_of_all(monkeypatch):

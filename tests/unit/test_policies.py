@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cellbounds as cb
@@ -137,6 +138,13 @@ def test_what_is_asked_of_a_suppressed_count_is_what_is_judged(asked):
         for low, high in itertools.product(range(count + 1), range(count, 12)):
             good = high - count >= above and count - low >= below and high - low >= width
             assert good is rule._keeps(ValueSet([(low, high, 1)]), count), (count, low, high)
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("rule", [MinimumCount(at_least=3), SmallCounts(at_most=2, values=2)])
+def test_which_counts_are_hidden_for_their_own_sake(rule, zeros):
+    hidden = replace(rule, zeros=zeros).unshown(np.arange(5))
+    assert hidden.tolist() == [zeros, True, True, False, False]
 
 
 def test_the_size_of_a_respondents_cell():
