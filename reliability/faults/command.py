@@ -83,26 +83,36 @@ def _start_again(arguments: Sequence[str]) -> NoReturn:
 
 
 def _run(options: argparse.Namespace, root: Path) -> int:
-    from reliability.faults.tally import Tally, table_of
+    from reliability.faults.tally import Tally
 
     begun, since, tallies = time.monotonic(), time.time(), []
     shop = Workshop.made(root, Control(root / "control"), options.seed)
-    for tally in _trials(options, shop):
-        tallies.append(tally)
-        print(f"{time.monotonic() - begun:6.0f} s  {tally.kind}, {tally.storage}", file=sys.stderr)
-    elsewhere = Tally("all of these", "elsewhere")
-    for path in shop.strays_elsewhere(since):
-        elsewhere.blame("leftovers", str(path))
-    tallies.append(elsewhere)
+    try:
+        for tally in _trials(options, shop):
+            tallies.append(tally)
+            done = f"{tally.kind}, {tally.storage}"
+            print(f"{time.monotonic() - begun:6.0f} s  {done}", file=sys.stderr, flush=True)
+        elsewhere = Tally("all of these", "elsewhere")
+        for path in shop.strays_elsewhere(since):
+            elsewhere.blame("leftovers", str(path))
+        tallies.append(elsewhere)
+    finally:  # what was found until then, too, if it is ended
+        if tallies:
+            _show(tallies, options.json)
+    return 0 if all(tally.sound for tally in tallies) else 1
+
+
+def _show(tallies: Sequence[Tally], kept: Path | None) -> None:
+    from reliability.faults.tally import table_of
+
     print(table_of(tallies))
     faults = [words for tally in tallies for words in tally.faults]
     for words in faults[:50]:
         print(words)
     if len(faults) > 50:
         print(f"and {len(faults) - 50} more")
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(one) for one in tallies]), "utf-8")
-    return 0 if all(tally.sound for tally in tallies) else 1
+    if kept is not None:
+        kept.write_text(json.dumps([asdict(one) for one in tallies]), "utf-8")
 
 
 def _trials(options: argparse.Namespace, shop: Workshop) -> Iterator[Tally]:

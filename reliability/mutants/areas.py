@@ -70,7 +70,7 @@ AREAS = {
             ),
             _tests(
                 unit="offsets_and_sums shortcuts grouped_rates_of_one_conditional conditional "
-                "bounds_answers inconsistent values rows_of_rates",
+                "bounds_answers inconsistent values rows_of_rates lists_of_values",
                 agreement="conditional_against_bruteforce conditional_against_threephase "
                 "linear_against_linprog listed_rates",
             ),
@@ -81,9 +81,12 @@ AREAS = {
             "judging",
             _within("disclosure/policies"),
             _tests(
-                unit="judging judging_closely judging_in_detail policies risk",
-                agreement="verdicts_against_bruteforce",
+                unit="choices_rerun intruders judging judging_closely judging_in_detail policies "
+                "risk",
+                agreement="ranges_against_bruteforce the_game_of_every_rule "
+                "verdicts_against_bruteforce",
             ),
+            without="not safe_hides and not also_under_policies",  # games take too long
         ),
         Area(
             "ledger",

@@ -1,7 +1,8 @@
 """Small faults that can be put into a module: one changed node of its syntax tree each.
 
 Left alone is what decides nothing: texts, annotations, decorators, imports, the insides of `raise`,
-`repr`, and `strict=` of `zip`, which is an assertion.
+`repr`, and `strict=` of `zip`, which is an assertion; and large numbers that a module names in
+capitals, such as ``BLOCK = 1 << 20``: they say how much is done, and others near do as well.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ __all__ = ["Mutant", "mutants_of", "mutated_tree"]
 
 _AROUND = 40
 """Characters shown before and after what was changed."""
+
+_LARGE = 64
+"""Numbers named in capitals from which on they are left alone."""
 
 _UNSPOKEN = {"__repr__", "__str__", "_repr_html_", "__rich_repr__"}
 _LEFT_ALONE = (ast.Import, ast.ImportFrom, ast.Assert, ast.JoinedStr, ast.Global, ast.Nonlocal)
@@ -239,7 +243,11 @@ def _is_left_alone(node: ast.AST, field: str, index: int, child: ast.AST) -> boo
     if isinstance(child, ast.If):
         return _text(child.test) == "TYPE_CHECKING"
     if isinstance(child, ast.Assign):
-        return isinstance(child.targets[0], ast.Name) and child.targets[0].id.startswith("__")
+        target = child.targets[0]
+        dunder = isinstance(target, ast.Name) and target.id.startswith("__")
+        return dunder or (
+            isinstance(node, ast.Module) and _text(target).isupper() and _is_large(child.value)
+        )
     if isinstance(child, ast.keyword):
         return child.arg in _SKIPPED_KEYWORDS
     if isinstance(node, ast.Call) and field == "args":
@@ -248,6 +256,16 @@ def _is_left_alone(node: ast.AST, field: str, index: int, child: ast.AST) -> boo
             name in ("cast", "TypeVar") and index == 0
         )
     return False
+
+
+def _is_large(value: ast.expr) -> bool:
+    """Whether it is a large number, or several, written with nothing but numbers."""
+    plain = (ast.Tuple, ast.BinOp, ast.operator, ast.Constant, ast.expr_context)
+    if not all(isinstance(one, plain) for one in ast.walk(value)):
+        return False
+    found = eval(compile(ast.Expression(value), "settings", "eval"))  # numbers alone
+    numbers = found if isinstance(found, tuple) else (found,)
+    return all(isinstance(one, int | float) and one >= _LARGE for one in numbers)
 
 
 def _text(node: ast.AST) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from bruteforce import compositions
@@ -146,6 +146,16 @@ def test_the_cheapest_pattern(case: tuple[SuppressionProblem, np.ndarray]) -> No
         assert level.kept(max(0, *reached), max(0, *(-one for one in reached)))
 
 
+def known(
+    counts: list[list[int]], threshold: int, least: int
+) -> tuple[SuppressionProblem, np.ndarray]:
+    leaves = np.array(counts)
+    return problem_of(leaves, threshold, "known", least, marked=not least), leaves
+
+
+# In these each way to join an inequality for up and one for down is taken.
+@example(known([[0, 3, 3], [0, 2, 1]], 2, 0), 7)
+@example(known([[2, 0], [3, 1], [1, 2]], 3, 1), 7)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_inequalities_hold_for_every_pattern_that_protects(
     case: tuple[SuppressionProblem, np.ndarray], seed: int

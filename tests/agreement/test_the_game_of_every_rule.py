@@ -11,9 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +31,7 @@ from cellbounds.disclosure.policies import (
     crowds,
     rerunning,
 )
+from cellbounds.disclosure.policies.scenarios import cases_of
 
 SOME = settings().max_examples // 8
 
@@ -147,17 +151,34 @@ def margins(release):
 
 def exposed(policy, release, tables, weights):
     """What is not hidden among tables of which each may be the true one."""
+    for true in tables:
+        yield from given_away(policy, release, tables, weights, true)
+
+
+def given_away(policy, release, tables, weights, true):
+    """What is told of one of the tables, if these are taken for possible."""
     for over in margins(release):
-        counts = np.array([one.margin(over).counts for one in tables])
-        for true in counts:
-            exempt = empty_rows(release, over, true)
-            yield from broken(policy, release, over, counts, true, weights, exempt, None)
-            for index in np.argwhere((true >= 1) & (true <= policy.small)).tolist():
-                if policy.respondent and not exempt[tuple(index)]:
-                    with_him = counts[(slice(None), *index)] >= 1
-                    his = list(itertools.compress(weights, with_him))
-                    look = counts[with_him], true, his, exempt, tuple(index)
-                    yield from broken(policy, release, over, *look)
+        counts, own = (
+            np.array([one.margin(over).counts for one in tables]),
+            true.margin(over).counts,
+        )
+        exempt = empty_rows(release, over, own)
+        yield from broken(policy, release, over, counts, own, weights, exempt, None)
+        small = list(map(tuple, np.argwhere((own >= 1) & (own <= policy.small) & ~exempt).tolist()))
+        looking = [(index,) for index in small] if policy.respondent else []
+        if policy.against.respondents > 1:
+            looking += [
+                pair
+                for pair in itertools.combinations_with_replacement(small, 2)
+                if sum(one != other for one, other in zip(*pair, strict=True)) < 2
+                and own[pair[0]] >= pair.count(pair[0])
+            ]
+        for cells in looking:
+            there = [(counts[(slice(None), *one)] >= cells.count(one)) for one in cells]
+            with_them = np.all(there, axis=0)
+            theirs = list(itertools.compress(weights, with_them))
+            look = counts[with_them], own, theirs, exempt, cells[0]
+            yield from broken(policy, release, over, *look)
 
 
 def empty_rows(release, over, true):
@@ -228,6 +249,27 @@ def alike(rule, over, counts, own):
                 yield rule.name, over, name, row, own
 
 
+@settings(suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from([(3,), (2, 2)]),
+    st.sampled_from(sorted(set(RULES) - {"groups"})),
+    st.integers(0, 2),
+    st.integers(0, 2**32 - 1),
+)
+def test_which_tables_of_a_crowd_are_given_away(shape, name, respondents, seed):
+    """Whichever tables somebody takes for possible; two may tell each other where they are."""
+    policy, rng = POLICIES[name].facing(respondents=respondents), np.random.default_rng(seed)
+    domain = cb.Domain({name: list("pqr")[:size] for name, size in zip("ab", shape, strict=False)})
+    listed = np.array(list(compositions(5, math.prod(shape))))
+    release = cb.Release(domain, [cb.Total(5)])
+    chosen = rng.choice(listed, rng.integers(1, 15), replace=False)
+    few = [cb.Table(domain, one.reshape(shape)) for one in chosen]
+    ways = [arrangements(one, policy) for one in few]
+    found = crowds.breaking(crowds.crowds_of(cases_of(release, few[0], policy))(chosen))
+    right = [any(True for _ in given_away(policy, release, few, ways, one)) for one in few]
+    assert found.tolist() == right
+
+
 @settings(max_examples=SOME, suppress_health_check=list(HealthCheck))
 @given(requests(), st.sampled_from(sorted(POLICIES)), st.integers(0, 99))
 def test_every_table_that_is_safe_hides_among_those_that_are(request, name, seed):
@@ -255,6 +297,28 @@ def test_a_table_that_only_looks_safe_because_others_went_before_it():
     assert verdict.outcome is cb.Outcome.UNSAFE
     assert "whoever reruns it learns more than the policy allows" in verdict.notes[-1]
     assert verdict.broken[0].evidence == "probability 1 (of 1 tables)"
+
+
+@pytest.mark.parametrize(
+    ("spent", "doubting", "hides"), [(False, None, False), (False, True, None), (True, None, None)]
+)
+def test_what_is_said_when_no_table_leads_to_a_release(monkeypatch, spent, doubting, hides):
+    """That all were tried, unless it was stopped; and nothing for sure before who doubts it."""
+    table = cb.Table(cb.Domain({"a": ["p", "q"]}), [1, 4])
+    cases = cases_of(cb.publish(table, "[a]~5"), None, POLICIES["exact"])
+    cases = [replace(one, doubting=doubting and one.known) for one in cases]
+    monkeypatch.setattr(rerunning, "Fitting", lambda *_, **__: All([np.array([2, 3])]))
+    budget = SimpleNamespace(spent=spent)
+    answer = rerunning.hiding(cases, table.counts, lambda _: None, budget)
+    assert answer.hides is hides
+    assert answer.cut is spent
+    assert ("which are all" in answer.sentence) is (hides is False)
+
+
+class All(list):
+    """Tables that fit."""
+
+    complete = True
 
 
 def test_that_the_game_notices_one_round_instead_of_all(monkeypatch):

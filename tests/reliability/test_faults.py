@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
+from unittest.mock import Mock
 
 import pytest
+from reliability.faults import command
 from reliability.faults.leftovers import Secret
 from reliability.faults.servers import binaries
+from reliability.faults.tally import Tally
 
 needed = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None,
@@ -58,6 +63,26 @@ def test_commits_are_there_whole_or_not_at_all(tmp_path, database):
     race = found["race of 8", database]
     assert 0 < race["acknowledged"] < 8  # safe in pairs, not all together
     assert sum(one["inside"] for one in found.values()) > 0
+
+
+def test_who_ends_it_is_shown_what_was_found_until_then(monkeypatch, tmp_path, capsys):
+    def trials(*_):
+        yield Tally("killed", "report.html", tried=7, half=1, faults=["half a report"])
+        raise SystemExit(128 + signal.SIGTERM)
+
+    monkeypatch.setattr(command, "_trials", trials)
+    monkeypatch.setattr(command, "Workshop", Mock())
+    monkeypatch.setenv(command.ROOT, str(tmp_path / "root"))
+    (tmp_path / "root").mkdir()
+    kept = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit):
+            command.main(["--json", str(tmp_path / "counts.json")])
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+    assert re.search(r"^killed +report.html +7 [^$]*half a report$", capsys.readouterr().out, re.M)
+    assert json.loads((tmp_path / "counts.json").read_text())[0]["half"] == 1
+    assert not (tmp_path / "root").exists()
 
 
 @pytest.mark.parametrize(

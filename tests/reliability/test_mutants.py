@@ -17,6 +17,8 @@ from reliability.mutants.operators import mutants_of, mutated_tree
 TOY = '''
 """A module to be broken."""
 LIMIT = 3
+BLOCK, CHUNK = 1 << 6, 100
+WORDS = ("large",)
 
 
 class Judge:
@@ -112,6 +114,8 @@ def test_mutants_of_a_small_module(tmp_path):
     # What runs on import, and what a property returns.
     assert fates["toy.py:(module): LIMIT = {3 => 4}"][0] == "killed"
     assert fates["toy.py:Judge.limit: return LIMIT + {0 => 1}"][0] == "killed"
+    # Large numbers that a module names are settings.
+    assert not [key for key in fates if "BLOCK" in key or "CHUNK" in key]
     # Adding nothing or taking nothing away is the same.
     assert fates["toy.py:Judge.limit: return LIMIT {+ => -} 0"][0] == "survived"
     # What never ends is ended.

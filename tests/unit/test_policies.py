@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cellbounds as cb
-from cellbounds import InvalidInput, policies
+from cellbounds import InvalidInput, ValueSet, policies
 from cellbounds.disclosure.policies import (
     DEFAULT,
     RULES,
@@ -114,6 +116,35 @@ def test_policies_that_contradict_themselves_are_refused(given, said):
 
 def test_a_low_minimum_beside_another_rule_is_fine():
     Policy("house", rules=[SmallCounts(at_most=9, values=2), MinimumCount(at_least=2)])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"values": 3},
+        {"width": 2},
+        {"relative": "0.5"},
+        {"relative": "1", "values": 2},
+        {"protect_above": 2, "protect_below": 2},
+        {"values": 3, "need": "any"},
+        {"above_threshold": True},
+        {"above_threshold": True, "protect_above": 4, "width": 5},
+    ],
+)
+def test_what_is_asked_of_a_suppressed_count_is_what_is_judged(asked):
+    rule = SmallCounts(at_most=4, **asked)
+    for count in range(5):
+        above, below, width = rule.asked(count)
+        for low, high in itertools.product(range(count + 1), range(count, 12)):
+            good = high - count >= above and count - low >= below and high - low >= width
+            assert good is rule._keeps(ValueSet([(low, high, 1)]), count), (count, low, high)
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("rule", [MinimumCount(at_least=3), SmallCounts(at_most=2, values=2)])
+def test_which_counts_are_hidden_for_their_own_sake(rule, zeros):
+    hidden = replace(rule, zeros=zeros).unshown(np.arange(5))
+    assert hidden.tolist() == [zeros, True, True, False, False]
 
 
 def test_the_size_of_a_respondents_cell():

@@ -132,7 +132,7 @@ def _told_respondents(crowd: Crowd) -> BoolArray:
     policy = crowd.case.policy
     broken = np.zeros(len(crowd), dtype=bool)
     small = crowd.between(1, policy.small)
-    alone = np.flatnonzero(small.any(axis=0) & ~crowd.exempt.ravel()).tolist()
+    alone = np.flatnonzero(small.any(axis=0)).tolist()
     tried: list[tuple[int, ...]] = [(cell,) for cell in alone]
     if policy.against.respondents > 1:
         tried += _pairs(crowd, alone)
