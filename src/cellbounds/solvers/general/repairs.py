@@ -31,8 +31,9 @@ def moved_cells(search: Search, effort: Budget) -> Iterator[IntArray]:
 
     What can be proven is proven before much is tried; if nothing can, that is not worth it.
     """
-    splits = search.solvers.splits(search.release)
-    for attempt, (temperature, proposals) in enumerate(REPAIRS if splits else REPAIRS[:1]):
+    # Where every bound is wanted, tables at the bounds are looked for anyway.
+    long = search.solvers.splits(search.release) and search.undecided is not None
+    for attempt, (temperature, proposals) in enumerate(REPAIRS if long else REPAIRS[:1]):
         places, in_vain = np.flatnonzero(search.unmoved()).tolist(), 0
         if attempt == 1:
             search.by_splitting([(place, side) for place in places for side in (0, 1)], effort)
