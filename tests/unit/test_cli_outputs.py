@@ -243,7 +243,10 @@ def test_a_full_device_is_said():
 
 # --- suggestions are saved whole or not at all -----------------------------------------------
 
-ASKED = ["suggest", cb.datasets.path("delinquent"), "[education|county]@2", "--most", 3]
+ASKED = [
+    "suggest", cb.datasets.path("delinquent"), "[education|county]@2",
+    "--most", 3, "--with-counts",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("there", [False, True])
