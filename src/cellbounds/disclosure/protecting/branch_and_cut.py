@@ -46,6 +46,9 @@ FEW, COMBINED = 20, 256
 """Where attacks give fewer inequalities than this, those at hand are combined; attacks on one cell
 take as long as so many parities."""
 
+MOST_COMBINED = 2_000
+"""Figures up to which that pays: with more, patterns are made better for longer instead."""
+
 STALLED, GAIN = 20, 1000
 """Rounds at the root in which the bound must rise by this part of it, or they end."""
 
@@ -298,7 +301,7 @@ class Search:
         """Add inequalities that a fractional pattern misses; whether there are any."""
         before = len(self.covers.rows)
         self.steps += self._round
-        if self.covers.separate(shares) < FEW:
+        if self.covers.separate(shares) < FEW and self.covers.size <= MOST_COMBINED:
             self.steps += self.covers.combine(shares) // COMBINED
         return len(self.covers.rows) > before
 
