@@ -232,8 +232,10 @@ class Requests:
         """
         domain = self.ledger.state().domain
         releases = [release_of([table], about=domain) for table in tables]
-        signed = {"why": why, "who": who, "origin": origin, "batch": batch}
-        return tuple(self.submit(release, **signed) for release in releases)  # type: ignore[arg-type]
+        return tuple(
+            self.submit(release, why=why, who=who, origin=origin, batch=batch)
+            for release in releases
+        )
 
     def judge(
         self,

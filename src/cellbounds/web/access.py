@@ -88,7 +88,7 @@ class Visitor:
 
     @property
     def form_token(self) -> str:
-        """What every form of this session carries; nobody without the cookie can work it out."""
+        """What every form of a login carries; nobody without the cookie can work it out."""
         return hmac.new(self.token.encode(), b"cellbounds form", hashlib.sha256).hexdigest()
 
     def may(self, what: str) -> bool:
@@ -269,12 +269,12 @@ def visitor_of(request: Request) -> Visitor:
 
 
 async def checked_form(request: Request, *, files: int = 1) -> Any:
-    """The fields of a form of this session, with so many files at most.
+    """The fields of a form of this login, with so many files at most.
 
     Raises
     ------
     HTTPException
-        403 if the form is not one that this session was given.
+        403 if the form is not one that this login was given.
     """
     visitor = visitor_of(request)
     given = request.headers.get("x-form-token", "")

@@ -100,7 +100,7 @@ class Site:
     _benches: OrderedDict[tuple[str, str], Bench] = field(default_factory=OrderedDict)
 
     def bench(self, visitor: Visitor, key: str) -> Bench:
-        """What somebody does with a table in this session."""
+        """What somebody does with a table in this login."""
         place = visitor.token, key
         if place not in self._benches:
             self._benches[place] = Bench()
